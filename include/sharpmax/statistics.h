@@ -1,0 +1,46 @@
+// What a row of attention can tell of itself, gathered in the pass that computes it.
+//
+// Every view is optional: leave it empty and its cost is not paid. Where weights do not sum
+// to one (sink, sigmoid, ...), entropy, peak and support are those of w / sum w and the sum is
+// `mass`. A row with every key masked has log-partition -inf, peak_key -1 and zeros.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "sharpmax/tensor.h"
+
+namespace sharpmax {
+
+inline constexpr std::array<double, 8> kGapOctaves = {0.25, 0.5, 1, 2, 4, 8, 16, 32};
+
+struct RowStatistics {
+  // [batch, query_head, query]
+  TensorView<double, 3> log_partition;      // of beta * score; NaN where there is none
+  TensorView<double, 3> entropy;            // nats
+  TensorView<double, 3> peak_weight;        // the largest weight, of w / sum w
+  TensorView<std::int64_t, 3> peak_key;     // its key; of equal weights the lowest
+  TensorView<double, 3> effective_support;  // exp(entropy)
+  TensorView<std::int64_t, 3> support;      // keys with weight > 0
+  TensorView<double, 3> mass;               // sum of weights before any division
+  TensorView<double, 3> temperature;        // the beta used; NaN where there is none
+  TensorView<double, 3> threshold;          // the tau used; NaN where there is none
+
+  // [batch, query_head, query, k]: the k heaviest keys, heaviest first, ties by lowest index.
+  // Both or neither; rows with fewer keys end in key -1 and weight 0. Weights as used, not over sum.
+  TensorView<std::int64_t, 4> top_keys;
+  TensorView<double, 4> top_weights;
+
+  // [batch, query_head, query, gaps.size()]: keys whose score is within gaps[i] of the largest.
+  TensorView<std::int64_t, 4> gap_counts;
+  std::span<const double> gaps = kGapOctaves;  // ascending, positive
+
+  // [batch, query_head, key]: weights summed over queries.
+  TensorView<double, 3> column_mass;
+  // [batch, query_head, map_row, map_column]: weights summed over blocks of queries x keys. Row r
+  // holds queries [ceil(r Q / R), ceil((r + 1) Q / R)), columns likewise.
+  TensorView<double, 4> map;
+};
+
+}  // namespace sharpmax
