@@ -1,0 +1,73 @@
+// What stands behind the doors: calls that have been validated, for float32, bfloat16 and float16
+// inputs. (float64 goes to the oracle, which takes the same calls.)
+//
+// A kernel writes every element of every output, also of rows that belong to no segment (zeros;
+// statistics as for a row with every key masked). It may allocate, and throw, before its first row
+// only. `statistics` is null, or asks for at least one view; `threads` is at least 1.
+#pragma once
+
+#include <cmath>
+#include <span>
+
+#include "attention/segments.h"
+#include "sharpmax/attention.h"
+
+namespace sharpmax {
+
+struct ForwardCall {
+  const AttentionRequest& request;
+  const AnyNormalizer& normalizer;
+  std::span<const Segment> segments;
+  AnyMutableTensor<4> out;
+  const RowStatistics* statistics;
+  int threads;
+};
+void run_forward(const ForwardCall& call);
+
+struct BackwardCall {
+  const AttentionRequest& request;
+  const AnyNormalizer& normalizer;
+  std::span<const Segment> segments;
+  AnyTensor<4> d_out;
+  const AttentionGradients& gradients;
+  const Saved& saved;
+  int threads;
+};
+void run_backward(const BackwardCall& call);
+
+// scores and weights are float32.
+struct NormalizeCall {
+  AnyTensor<4> scores;
+  const AnyNormalizer& normalizer;
+  AnyMutableTensor<4> weights;
+  const RowStatistics* statistics;
+  int threads;
+};
+void run_normalize(const NormalizeCall& call);
+
+struct NormalizeBackwardCall {
+  AnyTensor<4> scores;
+  const AnyNormalizer& normalizer;
+  AnyTensor<4> d_weights;
+  AnyMutableTensor<4> d_scores;
+  TensorView<double, 2> d_parameters;
+  int threads;
+};
+void run_normalize_backward(const NormalizeBackwardCall& call);
+
+// What scores are multiplied by.
+inline double scale_of(const AttentionRequest& request) {
+  return request.scale.value_or(1.0 / std::sqrt(static_cast<double>(request.query.shape[3])));
+}
+
+// A mask or bias with its dimensions of size 1 stretched: stride 0 where it is broadcast.
+template <class View>
+View broadcast_to(View view, const Extents<4>& shape) {
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (view.shape[i] == 1) view.strides[i] = 0;
+    view.shape[i] = shape[i];
+  }
+  return view;
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "attention/validate_parts.h"
+
+namespace sharpmax {
+namespace {
+
+class StatisticsCheck {
+ public:
+  StatisticsCheck(std::string_view door, const RowStatistics& statistics, const HeadCounts& counts,
+                  std::vector<NamedView>& outputs)
+      : door_(door), statistics_(statistics), counts_(counts), outputs_(outputs) {}
+
+  void run() {
+    const RowStatistics& s = statistics_;
+    per_row("statistics.log_partition", s.log_partition);
+    per_row("statistics.entropy", s.entropy);
+    per_row("statistics.peak_weight", s.peak_weight);
+    per_row("statistics.peak_key", s.peak_key);
+    per_row("statistics.effective_support", s.effective_support);
+    per_row("statistics.support", s.support);
+    per_row("statistics.mass", s.mass);
+    per_row("statistics.temperature", s.temperature);
+    per_row("statistics.threshold", s.threshold);
+    top();
+    gaps();
+    sums();
+  }
+
+ private:
+  template <std::size_t Rank, class T>
+  void output(std::string_view name, const TensorView<T, Rank>& view, const Extents<Rank>& wanted,
+              std::string_view meaning) {
+    const NamedView named_view = named(door_, name, view);
+    if (!is_there(named_view)) return;
+    check_memory(named_view);
+    check_shape(named_view, wanted, meaning);
+    check_writable(named_view);
+    outputs_.push_back(named_view);
+  }
+
+  template <class T>
+  void per_row(std::string_view name, const TensorView<T, 3>& view) {
+    output<3>(name, view, {counts_.batches, counts_.heads, counts_.queries}, "batch, query head, query");
+  }
+
+  void top() {
+    const RowStatistics& s = statistics_;
+    const bool keys = is_there(named(door_, "statistics.top_keys", s.top_keys));
+    const bool weights = is_there(named(door_, "statistics.top_weights", s.top_weights));
+    if (keys != weights) {
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("{}: statistics.{} is there without statistics.{}; both or neither", door_,
+                              keys ? "top_keys" : "top_weights", keys ? "top_weights" : "top_keys"));
+    }
+    const Extents<4> wanted = {counts_.batches, counts_.heads, counts_.queries, s.top_keys.shape[3]};
+    output<4>("statistics.top_keys", s.top_keys, wanted, "batch, query head, query, k");
+    output<4>("statistics.top_weights", s.top_weights, wanted, "as statistics.top_keys");
+  }
+
+  void gaps() {
+    const RowStatistics& s = statistics_;
+    if (!is_there(named(door_, "statistics.gap_counts", s.gap_counts))) return;
+    for (std::size_t i = 0; i < s.gaps.size(); ++i) {
+      const double before = i == 0 ? 0.0 : s.gaps[i - 1];
+      if (s.gaps[i] > before) continue;
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("{}: statistics.gaps[{}] is {} after {}; gaps must be positive and ascending", door_,
+                              i, s.gaps[i], before));
+    }
+    output<4>("statistics.gap_counts", s.gap_counts,
+              {counts_.batches, counts_.heads, counts_.queries, static_cast<std::int64_t>(s.gaps.size())},
+              "batch, query head, query, gap");
+  }
+
+  void sums() {
+    const RowStatistics& s = statistics_;
+    output<3>("statistics.column_mass", s.column_mass, {counts_.batches, counts_.heads, counts_.keys},
+              "batch, query head, key");
+    const auto [rows, columns] = std::array{s.map.shape[2], s.map.shape[3]};
+    output<4>("statistics.map", s.map, {counts_.batches, counts_.heads, rows, columns},
+              "batch, query head, map row, map column");
+    if (!is_there(named(door_, "statistics.map", s.map))) return;
+    if (rows < 1 || columns < 1 || rows > kMostBlocks || columns > kMostBlocks) {
+      throw Error(ErrorCode::bad_argument, fmt::format("{}: statistics.map has {} x {} blocks; wanted 1 to {} each way",
+                                                       door_, rows, columns, kMostBlocks));
+    }
+  }
+
+  // So that block x size never overflows; a map this wide is no longer a picture.
+  static constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
+
+  std::string_view door_;
+  const RowStatistics& statistics_;
+  const HeadCounts& counts_;
+  std::vector<NamedView>& outputs_;
+};
+
+}  // namespace
+
+bool is_there(const NamedView& view) {
+  if (view.present()) return true;
+  for (const std::int64_t size : view.shape) {
+    if (size == 0) return false;
+  }
+  check_memory(view);  // throws: elements, or a negative size, without data
+  return false;
+}
+
+void check_statistics(std::string_view door, const RowStatistics& statistics, const HeadCounts& counts,
+                      std::vector<NamedView>& outputs) {
+  StatisticsCheck(door, statistics, counts, outputs).run();
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,26 @@
+#include "base/threads.h"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "sharpmax/machine.h"
+
+namespace sharpmax {
+namespace {
+
+// More threads than this on a machine with fewer cores is a mistake, not a wish.
+constexpr int kEnoughThreads = 64;
+
+}  // namespace
+
+int default_threads() noexcept { return std::max(1, omp_get_max_threads()); }
+
+int threads_for(int requested) noexcept {
+  if (requested <= 0) return default_threads();
+  return std::min(requested, std::max(kEnoughThreads, omp_get_num_procs()));
+}
+
+int thread_index() noexcept { return omp_get_thread_num(); }
+
+}  // namespace sharpmax
