@@ -1,0 +1,51 @@
+# Every target does its own set-up; `make help` lists them.
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export JOBS
+
+PYTHON := $(CURDIR)/.venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test test-long fuzz bench bench-table readme format clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what is missing: Debian packages and .venv
+	@scripts/setup test
+
+build: setup ## the library, the command line at build/sharpmax, the Python module in build/python
+	@scripts/build release
+
+demo: ## one needle among ever more keys, under every normalizer
+	@scripts/setup packages
+	@scripts/build command-line
+	@build/sharpmax attend --demo
+
+test: setup ## everything that CI runs
+	@scripts/test
+
+test-long: setup ## the same without shortcuts: every suite under sanitizers, all threads, long fuzzing
+	@scripts/test long
+
+fuzz: ## fuzz each target for FUZZ_SECONDS (default 600)
+	@scripts/setup packages
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+bench: ## compare with the peers, outputs first; writes build/bench.json
+	@scripts/setup bench
+	@scripts/build release
+	@scripts/bench
+
+bench-table: ## fill the README's table from build/bench.json
+	@scripts/update-readme bench
+
+readme: demo ## fill the README's demo block from what the command line prints
+	@scripts/update-readme demo
+
+format: ## clang-format over every C++ file
+	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+
+clean: ## remove build directories; .venv stays
+	@rm -rf build build-dev build-tsan build-fuzz

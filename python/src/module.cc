@@ -1,0 +1,39 @@
+// sharpmax._core: the library as Python sees it, without manners. The package around it adds them.
+#include <nanobind/nanobind.h>
+
+#include "attention.h"
+#include "request.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::python {
+namespace {
+
+PyObject* python_type_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_argument:
+    case ErrorCode::bad_file: return PyExc_ValueError;
+    case ErrorCode::unsupported: return PyExc_NotImplementedError;
+    case ErrorCode::io: return PyExc_OSError;
+  }
+  return PyExc_RuntimeError;
+}
+
+void translate(const std::exception_ptr& pending, void*) {
+  try {
+    std::rethrow_exception(pending);
+  } catch (const Error& error) {
+    PyErr_SetString(python_type_of(error.code()), error.what());
+  }
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  nb::register_exception_translator(translate);
+  bind_request(m);
+  bind_attention(m);
+  bind_normalizers(m);
+  bind_machine(m);
+}
+
+}  // namespace sharpmax::python

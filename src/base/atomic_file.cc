@@ -1,0 +1,110 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "sharpmax/error.h"
+
+namespace sharpmax {
+namespace {
+
+// Names to unlink on an interrupt. A program writes a file or two at a time; one that finds no
+// free slot is only not cleaned up if the process is interrupted.
+std::array<std::atomic<const char*>, 16> unfinished{};
+
+int remember(const char* name) noexcept {
+  for (std::size_t i = 0; i < unfinished.size(); ++i) {
+    const char* none = nullptr;
+    if (unfinished[i].compare_exchange_strong(none, name)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void forget(int slot) noexcept {
+  if (slot >= 0) unfinished[static_cast<std::size_t>(slot)] = nullptr;
+}
+
+}  // namespace
+
+void remove_unfinished_files() noexcept {
+  for (auto& slot : unfinished) {
+    if (const char* name = slot.exchange(nullptr)) ::unlink(name);
+  }
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(target, ignored);
+  if (std::filesystem::is_directory(status)) {
+    errno = EISDIR;
+    fail("could not be written");
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    file_ = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) fail("could not be opened for writing");
+    return;
+  }
+  // Through a symbolic link the file it points to is replaced, not the link.
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(target, ignored))) {
+    target_ = std::filesystem::weakly_canonical(target, ignored);
+  }
+  open_beside();
+}
+
+void AtomicFile::open_beside() {
+  struct stat earlier {};
+  const bool replaces = ::stat(target_.c_str(), &earlier) == 0;
+  if (replaces && ::access(target_.c_str(), W_OK) != 0) fail("could not be written");
+  static std::atomic<unsigned> counter{0};
+  do {
+    temporary_ = fmt::format("{}.{}-{}.partial", target_.string(), ::getpid(), counter++);
+    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file_ < 0 && errno == EEXIST);
+  if (file_ < 0) {
+    temporary_.clear();
+    fail("could not be written");
+  }
+  slot_ = remember(temporary_.c_str());
+  if (replaces) (void)!::fchmod(file_, earlier.st_mode & 07777);
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ >= 0) ::close(file_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  forget(slot_);
+}
+
+void AtomicFile::fail(std::string_view what) const {
+  throw Error(ErrorCode::io, fmt::format("{} {}: {}", target_.string(), what, std::strerror(errno)));
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail("could not be written");
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void AtomicFile::commit() {
+  // A full disk may be noticed only here. Devices and pipes know no fsync: EINVAL is no failure.
+  if (::fsync(file_) != 0 && errno != EINVAL && errno != EROFS) fail("could not be written");
+  const int closed = ::close(file_);
+  file_ = -1;
+  if (closed != 0) fail("could not be closed");
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("could not be put in place");
+  forget(slot_);
+  slot_ = -1;
+  temporary_.clear();
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""make_seeds.py TARGET FOLDER: writes the seed corpus of one fuzz target."""
+import io
+import pathlib
+import struct
+import sys
+
+NORMALIZER_TEXTS = [
+    "softmax", "softmax:beta=2", "softmax:beta=1/2/3", "adaptive", "adaptive:polynomial=-0.037/0.481,threshold=0.5",
+    "entropy_target:nats=0.5", "peak_target:weight=0.9,gradient=full", "ssmax:s=0.4/0.5,b=0",
+    "log_length:preset=llama4,a=0.1,floor=8192", "log_length:preset=yarn,factor=4", "sparsemax", "entmax15",
+    "entmax:alpha=1.5", "asentmax:alpha=1.5,delta=1,beta=1e-300,gamma=-0x1p-3", "top_k:k=8,beta=inf", "hard",
+    "sink:c=1", "softmax1", "softpick", "sigmoid:b=nan", "stick_breaking", "self_adjust:form=plain", "relu",
+    "linear", "softmax:", "softmax:beta", "softmax:beta=", "softmax:beta=1,beta=2", ":", ",", "=", "",
+]
+
+
+def npy(header: str, payload: bytes, version=(1, 0)) -> bytes:
+    text = header.encode("latin-1")
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    length = struct.pack("<H" if version[0] == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + length + text + payload
+
+
+def npy_files():
+    for descr, shape, size in [("<f4", (2, 3), 24), ("<f8", (4,), 32), ("<f2", (1, 2, 2), 8), ("|b1", (3,), 3),
+                               ("<i8", (2,), 16), (">f4", (1,), 4), ("<f4", (), 4), ("<f4", (0, 5), 0)]:
+        header = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (descr, shape)
+        yield npy(header, bytes(size))
+        yield npy(header, bytes(size), version=(2, 0))
+    yield npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", bytes(16))
+    yield npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", bytes(16))
+    yield npy("{'descr': '<f4', 'shape': (2,", b"")
+    yield b"\x93NUMPY"
+
+
+def npz_files():
+    import zipfile
+    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", compression) as archive:
+            for name, content in zip(("query", "key", "value"), npy_files()):
+                archive.writestr(zipfile.ZipInfo(name + ".npy"), content)
+        yield buffer.getvalue()
+
+
+CORPORA = {
+    "normalizer_text": lambda: (text.encode() for text in NORMALIZER_TEXTS),
+    "npy": npy_files,
+    "npz": npz_files,
+}
+
+
+def main() -> None:
+    target, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    for index, content in enumerate(CORPORA[target]()):
+        (folder / f"seed-{index:03d}").write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
