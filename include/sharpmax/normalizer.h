@@ -8,6 +8,7 @@
 // family(). Parameters that take one value per head are written 1/2/3 in text.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 #include <limits>
@@ -30,7 +31,11 @@ class Parameter {
   double of_head(std::size_t head) const noexcept {
     return values_.size() == 1 ? values_[0] : values_[head];
   }
-  bool operator==(const Parameter&) const = default;
+  // NaN, the way a rule is told to choose for itself, equals NaN: else no such value equals its copy.
+  bool operator==(const Parameter& other) const noexcept {
+    return std::equal(values_.begin(), values_.end(), other.values_.begin(), other.values_.end(),
+                      [](double a, double b) { return a == b || (a != a && b != b); });
+  }
 
  private:
   std::vector<double> values_;

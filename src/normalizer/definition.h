@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -31,6 +32,7 @@ struct ParameterSpec {
   std::string_view domain;              // in words, for messages: "a number in [1, 16]"
   bool (*valid)(double) = nullptr;      // of each value; null: any finite number
   bool learnable = false;
+  // choice: the words. number: empty, or the one word that leaves the value to the rule (as NaN).
   std::vector<std::string_view> choices;
 };
 

@@ -1,36 +1,17 @@
-#include <algorithm>
-#include <cmath>
-
-#include "normalizer/definition.h"
+#include "normalizer/softmax_map.h"
 
 namespace sharpmax {
 namespace {
 
 RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
                std::span<double> weights) {
-  const double beta = parameters[0];
-  double top = -std::numeric_limits<double>::infinity();
-  for (const double e : scores) top = std::max(top, beta * e);
-  double sum = 0.0;
-  for (std::size_t j = 0; j < scores.size(); ++j) {
-    weights[j] = std::exp(beta * scores[j] - top);
-    sum += weights[j];
-  }
-  for (double& w : weights) w /= sum;
-  return {.temperature = beta, .log_partition = top + std::log(sum)};
+  return softmax_at(parameters[0], scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
               std::span<const double> weights, std::span<const double> d_weights,
               std::span<double> d_scores, std::span<double> d_parameters) {
-  const double beta = parameters[0];
-  double mean = 0.0;
-  for (std::size_t j = 0; j < scores.size(); ++j) mean += weights[j] * d_weights[j];
-  for (std::size_t j = 0; j < scores.size(); ++j) {
-    const double d_logit = weights[j] * (d_weights[j] - mean);
-    d_scores[j] = beta * d_logit;
-    d_parameters[0] += d_logit * scores[j];
-  }
+  d_parameters[0] += softmax_backward(parameters[0], scores, weights, d_weights, d_scores);
 }
 
 }  // namespace
@@ -53,9 +34,7 @@ const Definition& softmax() {
                       .learnable = true}},
       .weigh = weigh,
       .backward = backward,
-      .rule = [](const HeadParameters& p, double) {
-        return Rule{.kind = RuleKind::exponential, .beta = p[0]};
-      },
+      .rule = [](const HeadParameters& p, double) { return exponential_rule(p[0]); },
   };
   return definition;
 }

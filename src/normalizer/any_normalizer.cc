@@ -1,0 +1,124 @@
+// AnyNormalizer: built by name or from text, and back to text.
+//
+//   text       = name [ ":" assignment { "," assignment } ]
+//   assignment = parameter "=" item { "/" item }
+//   item       = a decimal number, or one of the parameter's words
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "normalizer/parameters.h"
+#include "normalizer/wording.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax {
+namespace {
+
+// A piece of the text and the column, from 1, at which it starts.
+struct Piece {
+  std::string_view text;
+  std::size_t column = 1;
+};
+
+struct Cut {
+  Piece before;
+  Piece after;
+  bool found = false;
+};
+
+Cut cut_at(const Piece& piece, char separator) {
+  const std::size_t at = piece.text.find(separator);
+  if (at == std::string_view::npos) return {.before = piece, .after = {}, .found = false};
+  return {.before = {piece.text.substr(0, at), piece.column},
+          .after = {piece.text.substr(at + 1), piece.column + at + 1},
+          .found = true};
+}
+
+[[noreturn]] void refuse_item(const Definition& definition, const ParameterSpec& spec, const Piece& item) {
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("normalizer: {} of {} is {}{}; it must be {}", spec.name, definition.name,
+                          item.text.empty() ? "empty" : quoted(item.text), at_column(item.column),
+                          spec.domain));
+}
+
+double parse_item(const Definition& definition, const ParameterSpec& spec, const Piece& item) {
+  for (std::size_t i = 0; i < spec.choices.size(); ++i) {
+    if (item.text == spec.choices[i]) return may_be_auto(spec) ? kNoValue : static_cast<double>(i);
+  }
+  double value = 0.0;
+  const char* const end = item.text.data() + item.text.size();
+  const auto [stop, error] = std::from_chars(item.text.data(), end, value);
+  // "inf" and "nan" read as numbers too, and are none here: they are no way to write `auto`.
+  const bool number = error == std::errc() && stop == end && std::isfinite(value);
+  if (!number || spec.kind == ParameterKind::choice) refuse_item(definition, spec, item);
+  return value;
+}
+
+FoundParameter parse_assignment(const Definition& definition, const Piece& assignment) {
+  const Cut sides = cut_at(assignment, '=');
+  if (assignment.text.empty() || !sides.found || sides.before.text.empty()) {
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("normalizer: {} is followed by {}{}; wanted parameter=value", definition.name,
+                            assignment.text.empty() ? "nothing" : quoted(assignment.text),
+                            at_column(assignment.column)));
+  }
+  const ParameterSpec& spec =
+      require_parameter(definition, sides.before.text, sides.before.column);
+  std::vector<double> values;
+  for (Cut cut = cut_at(sides.after, '/');; cut = cut_at(cut.after, '/')) {
+    values.push_back(parse_item(definition, spec, cut.before));
+    if (!cut.found) break;
+  }
+  return {.name = spec.name,
+          .value = Parameter(std::move(values)),
+          .name_column = sides.before.column,
+          .value_column = sides.after.column};
+}
+
+}  // namespace
+
+AnyNormalizer::AnyNormalizer(std::string_view name, std::initializer_list<NamedParameter> parameters)
+    : AnyNormalizer(name, std::span<const NamedParameter>(parameters.begin(), parameters.size())) {}
+
+AnyNormalizer::AnyNormalizer(std::string_view name, std::span<const NamedParameter> parameters)
+    : definition_(&require_definition(name, 0)) {
+  std::vector<FoundParameter> found;
+  for (const NamedParameter& parameter : parameters) {
+    found.push_back({.name = parameter.first, .value = parameter.second});
+  }
+  parameters_ = complete(*definition_, found);
+}
+
+AnyNormalizer AnyNormalizer::parse(std::string_view text) {
+  const Cut whole = cut_at({text, 1}, ':');
+  const Definition& definition = require_definition(whole.before.text, whole.before.column);
+  AnyNormalizer result(definition.name);
+  if (!whole.found) return result;
+  std::vector<FoundParameter> found;
+  for (Cut cut = cut_at(whole.after, ',');; cut = cut_at(cut.after, ',')) {
+    found.push_back(parse_assignment(definition, cut.before));
+    if (!cut.found) break;
+  }
+  result.parameters_ = complete(definition, found);
+  return result;
+}
+
+std::string_view AnyNormalizer::name() const noexcept { return definition_->name; }
+
+std::string AnyNormalizer::text() const {
+  std::string text(definition_->name);
+  char separator = ':';
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const ParameterSpec& spec = definition_->parameters[i];
+    if (is_default(spec, parameters_[i])) continue;
+    text += separator;
+    text += spec.name;
+    text += '=';
+    text += text_of(spec, parameters_[i]);
+    separator = ',';
+  }
+  return text;
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,46 @@
+#include "normalizer/threshold_map.h"
+
+namespace sharpmax {
+namespace {
+
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
+               std::span<double> weights) {
+  return entmax_weigh(parameters[0], 1.0, scores, weights);
+}
+
+void backward(const HeadParameters& parameters, std::span<const double> scores,
+              std::span<const double> weights, std::span<const double> d_weights,
+              std::span<double> d_scores, std::span<double> d_parameters) {
+  d_parameters[0] += entmax_backward(parameters[0], 1.0, scores, weights, d_weights, d_scores).alpha;
+}
+
+}  // namespace
+
+AnyNormalizer::AnyNormalizer(const Entmax& entmax) : AnyNormalizer("entmax", {{"alpha", entmax.alpha}}) {}
+
+const Definition& entmax() {
+  static const Definition definition{
+      .order = 90,
+      .name = "entmax",
+      .aliases = {},
+      .formula =
+          "max((alpha - 1) e_j - tau, 0)^(1 / (alpha - 1)), tau such that they sum to 1; alpha = 1 is softmax",
+      .peak_as_n_grows =
+          "1 for a winner 1 / (alpha - 1) above the rest, at any n; but keys closer than that share: k "
+          "of them in a band that narrows fast enough get about 1/k each",
+      .parameters = {{.name = "alpha",
+                      .default_value = {1.5},
+                      .domain = "a number in [1, 16]",
+                      .valid = [](double alpha) { return alpha >= 1.0 && alpha <= kLargestAlpha; },
+                      .learnable = true}},
+      .weigh = weigh,
+      .backward = backward,
+      .no_backward = [](const HeadParameters& p) -> std::string_view {
+        return p[0] > kLargestAlphaBackward ? kEntmaxNoBackward : std::string_view();
+      },
+      .rule = [](const HeadParameters& p, double) { return threshold_rule(p[0], 1.0); },
+  };
+  return definition;
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,124 @@
+#include "normalizer/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+
+#include "normalizer/wording.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::bad_argument, "normalizer: " + message);
+}
+
+// The shortest digits that read back as the same double.
+std::string number_text(double value) {
+  char buffer[32];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return std::string(buffer, end);
+}
+
+std::string item_text(const ParameterSpec& spec, double value) {
+  if (may_be_auto(spec) && std::isnan(value)) return std::string(spec.choices[0]);
+  const bool word = spec.kind == ParameterKind::choice && value >= 0.0 &&
+                    value < static_cast<double>(spec.choices.size()) && value == std::floor(value);
+  return word ? std::string(spec.choices[static_cast<std::size_t>(value)]) : number_text(value);
+}
+
+bool is_valid(const ParameterSpec& spec, double value) {
+  if (may_be_auto(spec) && std::isnan(value)) return true;
+  if (!std::isfinite(value)) return false;
+  if (spec.kind == ParameterKind::choice) {
+    return value >= 0.0 && value < static_cast<double>(spec.choices.size()) && value == std::floor(value);
+  }
+  return spec.valid == nullptr || spec.valid(value);
+}
+
+void check_value(const Definition& definition, const ParameterSpec& spec, const FoundParameter& found) {
+  const std::span<const double> values = found.value.values();
+  if (values.empty()) {
+    refuse(fmt::format("{} of {} has no value{}; it must be {}", spec.name, definition.name,
+                       at_column(found.value_column), spec.domain));
+  }
+  if (spec.kind == ParameterKind::choice && values.size() > 1) {
+    refuse(fmt::format("{} of {} has {} values{}; it takes one for all heads", spec.name, definition.name,
+                       values.size(), at_column(found.value_column)));
+  }
+  for (const double value : values) {
+    if (is_valid(spec, value)) continue;
+    refuse(fmt::format("{} of {} is {}{}; it must be {}", spec.name, definition.name,
+                       item_text(spec, value), at_column(found.value_column), spec.domain));
+  }
+}
+
+}  // namespace
+
+const Definition& require_definition(std::string_view name, std::size_t column) {
+  if (const Definition* definition = find_definition(name)) return *definition;
+  std::vector<std::string_view> known;
+  for (const Definition* definition : all_definitions()) {
+    known.push_back(definition->name);
+    known.insert(known.end(), definition->aliases.begin(), definition->aliases.end());
+  }
+  const std::string found = name.empty() ? "the name is missing" : "there is no " + quoted(name);
+  refuse(fmt::format("{}{}{}; there are {}", found, at_column(column), suggestion(name, known),
+                     joined(known)));
+}
+
+const ParameterSpec& require_parameter(const Definition& definition, std::string_view name,
+                                       std::size_t column) {
+  std::vector<std::string_view> known;
+  for (const ParameterSpec& spec : definition.parameters) {
+    if (spec.name == name) return spec;
+    known.push_back(spec.name);
+  }
+  refuse(fmt::format("{} has no parameter {}{}; it has {}", definition.name, quoted(name),
+                     at_column(column), known.empty() ? "none" : joined(known)));
+}
+
+std::vector<Parameter> complete(const Definition& definition, std::span<const FoundParameter> found) {
+  std::vector<Parameter> parameters;
+  for (const ParameterSpec& spec : definition.parameters) parameters.emplace_back(spec.default_value);
+  std::vector<bool> given(parameters.size(), false);
+  for (const FoundParameter& item : found) {
+    const ParameterSpec& spec = require_parameter(definition, item.name, item.name_column);
+    const std::size_t place = static_cast<std::size_t>(&spec - definition.parameters.data());
+    if (given[place]) {
+      refuse(fmt::format("{} of {} is given twice{}; once is enough", spec.name, definition.name,
+                         at_column(item.name_column)));
+    }
+    check_value(definition, spec, item);
+    given[place] = true;
+    parameters[place] = item.value;
+  }
+  return parameters;
+}
+
+bool may_be_auto(const ParameterSpec& spec) noexcept {
+  return spec.kind == ParameterKind::number && !spec.choices.empty();
+}
+
+std::string text_of(const ParameterSpec& spec, const Parameter& parameter) {
+  std::string text;
+  for (const double value : parameter.values()) {
+    if (!text.empty()) text += '/';
+    text += item_text(spec, value);
+  }
+  return text;
+}
+
+bool is_default(const ParameterSpec& spec, const Parameter& parameter) {
+  return std::ranges::equal(spec.default_value, parameter.values(), [](double a, double b) {
+    return (std::isnan(a) && std::isnan(b)) ||
+           std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  });
+}
+
+}  // namespace sharpmax
