@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <limits>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -88,7 +88,7 @@ inline const std::vector<AttentionCase>& attention_cases() {
 // The data of a case, and the request over them.
 class AttentionProblem {
  public:
-  explicit AttentionProblem(const AttentionCase& c) : case_(c), seed_(std::hash<std::string>{}(c.name)) {
+  explicit AttentionProblem(const AttentionCase& c) : case_(c), seed_(seed_of(c.name)) {
     const std::int64_t value_feature = c.value_feature == 0 ? c.feature : c.value_feature;
     query_ = normals({c.batches, c.heads, c.queries, c.feature}, c.spread, 1);
     key_ = normals({c.batches, c.kv_heads, c.keys, c.feature}, c.spread, 2);
@@ -138,6 +138,11 @@ class AttentionProblem {
   }
 
  private:
+  static std::uint64_t seed_of(const std::string& name) {  // FNV-1a: the same on every machine
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+  }
   Buffer normals(const Extents<4>& shape, double spread, std::uint64_t stream) const {
     Draw draw(seed_, stream);
     Buffer buffer(case_.type, shape, case_.layout);
