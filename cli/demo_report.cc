@@ -113,7 +113,7 @@ void print_demo_json(const std::vector<DemoRow>& rows, const DemoSetting& settin
                     {"temperature", row.temperature},
                     {"threshold", row.threshold}});
   }
-  print(Json{{"schema", "sharpmax.attend.demo/1"},
+  print_json(Json{{"schema", "sharpmax.attend.demo/1"},
              {"gap", setting.gap},
              {"seed", setting.seed},
              {"features", setting.features},
