@@ -1,5 +1,6 @@
-# cmake -P: build sharpmax as `form`, install it under `work`, then build and run the outside project.
-# One instruction set is enough here, and keeps it quick.
+# cmake -P: install sharpmax under `work`, then build and run the outside project against it. The form
+# `as_built` installs the build that runs this test; `shared` first builds a shared library, of one
+# instruction set and unoptimised to keep it quick.
 function(must)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
@@ -11,18 +12,16 @@ endfunction()
 
 set(prefix ${work}/prefix)
 file(REMOVE_RECURSE ${prefix} ${work}/outside)
-if(form STREQUAL "shared")
-  set(shared ON)
-else()
-  set(shared OFF)
-endif()
 set(common -G Ninja -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}
   -DCMAKE_BUILD_TYPE=Debug)
 
-must(${CMAKE_COMMAND} -S ${source} -B ${work}/library ${common} -DBUILD_SHARED_LIBS=${shared}
-  -DSHARPMAX_TESTS=OFF -DSHARPMAX_HWY_DEFINES=HWY_COMPILE_ONLY_STATIC -DCMAKE_INSTALL_PREFIX=${prefix})
-must(${CMAKE_COMMAND} --build ${work}/library)
-must(${CMAKE_COMMAND} --install ${work}/library)
+if(form STREQUAL "shared")
+  set(build ${work}/library)
+  must(${CMAKE_COMMAND} -S ${source} -B ${build} ${common} -DBUILD_SHARED_LIBS=ON -DSHARPMAX_TESTS=OFF
+    -DSHARPMAX_HWY_DEFINES=HWY_COMPILE_ONLY_STATIC)
+  must(${CMAKE_COMMAND} --build ${build})
+endif()
+must(${CMAKE_COMMAND} --install ${build} --prefix ${prefix})
 
 # Copied out, so that nothing of the source tree can be found by a relative path.
 file(COPY ${CMAKE_CURRENT_LIST_DIR}/project/ DESTINATION ${work}/outside/source)
