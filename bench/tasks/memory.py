@@ -3,6 +3,7 @@
 Run as a program in a process of its own: peak memory of a process never falls again."""
 
 import json
+import pathlib
 import resource
 import subprocess
 import sys
@@ -41,8 +42,10 @@ def measure(n=N):
 
 
 def run(say, tiny=False):
-    arguments = [sys.executable, __file__, *(["200"] if tiny else [])]
-    entry = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
+    arguments = [sys.executable, "-m", "tasks.memory", *(["200"] if tiny else [])]
+    here = pathlib.Path(__file__).parents[1]
+    finished = subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True, cwd=here)
+    entry = json.loads(finished.stdout)
     say(entry["case"])
     say(f"  {entry['bytes_beyond_inputs'] / 2**20:.1f} MiB beyond {entry['input_bytes'] / 2**20:.0f} MiB of inputs")
     return entry
