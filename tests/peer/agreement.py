@@ -14,11 +14,15 @@ def largest_error(found, exact):
 def assert_as_good_as(found, plain, exact, what):
     """At most twice the error of the plain implementation in the same precision, both against double;
     and never asked for more than one rounding of the largest value in the found type."""
+    rounding = torch.finfo(plain.dtype).eps
+    assert_within(found, exact, 2 * largest_error(plain, exact), rounding, what)
+
+
+def assert_within(found, exact, allowed, rounding, what):
     assert found.shape == exact.shape, what
     if not exact.numel():
         return
-    rounding = torch.finfo(plain.dtype).eps * exact.abs().max().item()
-    allowed = max(2 * largest_error(plain, exact), rounding)
+    allowed = max(allowed, rounding * exact.abs().max().item())
     error = largest_error(found, exact)
     assert error <= allowed, f"{what}: off by {error:.3g}, allowed {allowed:.3g}"
 

@@ -49,8 +49,8 @@ def _least_temperature(excess, like):
         root = high.exp()
     with torch.enable_grad():
         probe = root.clone().requires_grad_()
-        slope = torch.autograd.grad(excess(probe).sum(), probe)[0]
-    sharpened = root - excess(root) / slope.detach()
+        slope = torch.autograd.grad(excess(probe).sum(), probe)[0].detach()
+    sharpened = root - excess(root) / torch.where(slope == 0, torch.ones_like(slope), slope)
     blunt = excess(torch.ones_like(root)).detach() > 0
     return torch.where(blunt, sharpened, torch.ones_like(root))
 

@@ -25,7 +25,7 @@ def test_weights_and_gradients_agree(rule, shape, spread):
     scores = scores * spread
     theirs = {}
     for dtype in (torch.float32, torch.float64):
-        leaf = scores.to(dtype).requires_grad_()
+        leaf = scores.detach().to(dtype, copy=True).requires_grad_()
         weights = RULES[rule](leaf)
         theirs[dtype] = weights.detach(), torch.autograd.grad(weights, leaf, d_weights.to(dtype))[0]
     weights = sharpmax.normalize(scores, rule)
