@@ -192,7 +192,7 @@ class Runner {
       results.push_back(std::move(entry));
     }
     const AttentionRequest& request = inputs_->request();
-    print(Json{{"schema", "sharpmax.attend/1"},
+    print_json(Json{{"schema", "sharpmax.attend/1"},
                {"query_shape", request.query.shape},
                {"key_shape", request.key.shape},
                {"value_shape", request.value.shape},

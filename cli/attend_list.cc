@@ -35,7 +35,7 @@ Json json_of(const ParameterInfo& parameter) {
           {"choices", parameter.choices}};
 }
 
-void print_json(const std::vector<NormalizerInfo>& members) {
+void print_list_json(const std::vector<NormalizerInfo>& members) {
   Json list = Json::array();
   for (const NormalizerInfo& member : members) {
     Json parameters = Json::array();
@@ -47,7 +47,7 @@ void print_json(const std::vector<NormalizerInfo>& members) {
                     {"needs_queries_and_keys", member.needs_queries_and_keys},
                     {"peak_as_n_grows", member.peak_as_n_grows}});
   }
-  print(Json{{"schema", "sharpmax.attend.list/1"}, {"normalizers", list}});
+  print_json(Json{{"schema", "sharpmax.attend.list/1"}, {"normalizers", list}});
 }
 
 std::string described(const ParameterInfo& parameter) {
@@ -66,7 +66,7 @@ std::string described(const ParameterInfo& parameter) {
 int run_list(bool json) {
   const std::vector<NormalizerInfo> members = family();
   if (json) {
-    print_json(members);
+    print_list_json(members);
     return kOk;
   }
   const bool colour = colour_wanted();

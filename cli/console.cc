@@ -17,7 +17,7 @@ void print(std::string_view text) {
   }
 }
 
-void print(const Json& data) { print(data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+void print_json(const Json& data) { print(data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
 
 void narrate(std::string_view sentence) {
   std::fwrite(sentence.data(), 1, sentence.size(), stderr);

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 // Throws Error{io} if standard output does not take it (a full disk, a closed descriptor).
 void print(std::string_view text);
 // Pretty-printed, doubles with all the digits they have; not-a-number and infinities are null.
-void print(const Json& data);
+void print_json(const Json& data);
 
 // A sentence of narration, on stderr.
 void narrate(std::string_view sentence);

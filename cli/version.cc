@@ -21,7 +21,7 @@ std::string compiler() {
 
 int print_version(bool verbose, bool json) {
   if (json) {
-    print(Json{{"schema", "sharpmax.version/1"},
+    print_json(Json{{"schema", "sharpmax.version/1"},
                {"version", version()},
                {"compiler", compiler()},
                {"targets_compiled", compiled_targets()},

@@ -4,7 +4,6 @@
 
 namespace sharpmax {
 
-void run_forward(const ForwardCall& call) { oracle::forward(call); }
 void run_backward(const BackwardCall& call) { oracle::backward(call); }
 
 }  // namespace sharpmax
