@@ -53,7 +53,7 @@ class Exponential {
     const Floats fraction =
         hn::MulAdd(x, Splat(low_), hn::MulSub(x, high, hn::Sub(shifted, shifter)));
 #else
-    const Floats scaled = hn::Mul(x, Splat(high_));
+    const Floats scaled = hn::Add(hn::Mul(x, Splat(high_)), hn::Mul(x, Splat(low_)));
     const Floats shifted = hn::Add(hn::Mul(scaled, Splat(0x1.715476p+0f)), shifter);
     const Floats whole = hn::Sub(shifted, shifter);
     // ln 2 in two parts, the first short enough that its product with an exponent is exact.
