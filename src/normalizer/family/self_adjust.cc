@@ -18,7 +18,10 @@ struct Range {
   std::size_t high_key = 0;
 
   double width() const noexcept { return high - low; }
-  double height(double e) const noexcept { return width() > 0.0 ? (e - low) / width() : 0.0; }
+  double height(double e) const noexcept {
+    if (std::isinf(width())) return (0.5 * e - 0.5 * low) / (0.5 * high - 0.5 * low);
+    return width() > 0.0 ? (e - low) / width() : 0.0;
+  }
 };
 
 Range range_of(std::span<const double> scores) {
@@ -30,8 +33,7 @@ Range range_of(std::span<const double> scores) {
           .high_key = static_cast<std::size_t>(most - scores.begin())};
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const RowFacts facts = softmax_at(1.0, scores, weights);
   const Range range = range_of(scores);
   for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -41,8 +43,8 @@ RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double>) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double>) {
   std::vector<double> soft(scores.size());
   softmax_at(1.0, scores, soft);
   const Range range = range_of(scores);
@@ -84,9 +86,8 @@ const Definition& self_adjust() {
                       .choices = {"scaled", "plain"}}},
       .weigh = weigh,
       .backward = backward,
-      .rule = [](const HeadParameters& p, double) {
-        return Rule{.kind = RuleKind::self_adjust, .target = p[0]};
-      },
+      .rule = [](const HeadParameters& p,
+                 double) { return Rule{.kind = RuleKind::self_adjust, .target = p[0]}; },
   };
   return definition;
 }
