@@ -4,7 +4,6 @@
 
 namespace sharpmax {
 
-void run_forward(const ForwardCall& call) { oracle::forward(call); }
 void run_backward(const BackwardCall& call) { oracle::backward(call); }
 void run_normalize(const NormalizeCall& call) { oracle::normalize(call); }
 void run_normalize_backward(const NormalizeBackwardCall& call) { oracle::normalize_backward(call); }

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/in_quotes.h"
 #include "normalizer/parameters.h"
 #include "normalizer/wording.h"
 #include "sharpmax/error.h"
@@ -36,10 +37,10 @@ Cut cut_at(const Piece& piece, char separator) {
 }
 
 [[noreturn]] void refuse_item(const Definition& definition, const ParameterSpec& spec, const Piece& item) {
-  throw Error(ErrorCode::bad_argument,
-              fmt::format("normalizer: {} of {} is {}{}; it must be {}", spec.name, definition.name,
-                          item.text.empty() ? "empty" : quoted(item.text), at_column(item.column),
-                          spec.domain));
+  throw Error(
+      ErrorCode::bad_argument,
+      fmt::format("normalizer: {} of {} is {}{}; it must be {}", spec.name, definition.name,
+                  item.text.empty() ? "empty" : in_quotes(item.text), at_column(item.column), spec.domain));
 }
 
 double parse_item(const Definition& definition, const ParameterSpec& spec, const Piece& item) {
@@ -60,11 +61,10 @@ FoundParameter parse_assignment(const Definition& definition, const Piece& assig
   if (assignment.text.empty() || !sides.found || sides.before.text.empty()) {
     throw Error(ErrorCode::bad_argument,
                 fmt::format("normalizer: {} is followed by {}{}; wanted parameter=value", definition.name,
-                            assignment.text.empty() ? "nothing" : quoted(assignment.text),
+                            assignment.text.empty() ? "nothing" : in_quotes(assignment.text),
                             at_column(assignment.column)));
   }
-  const ParameterSpec& spec =
-      require_parameter(definition, sides.before.text, sides.before.column);
+  const ParameterSpec& spec = require_parameter(definition, sides.before.text, sides.before.column);
   std::vector<double> values;
   for (Cut cut = cut_at(sides.after, '/');; cut = cut_at(cut.after, '/')) {
     values.push_back(parse_item(definition, spec, cut.before));

@@ -29,11 +29,11 @@ struct ParameterSpec {
   std::string_view name;
   ParameterKind kind = ParameterKind::number;
   std::vector<double> default_value;
-  std::string_view domain;              // in words, for messages: "a number in [1, 16]"
-  bool (*valid)(double) = nullptr;      // of each value; null: any finite number
+  std::string_view domain;          // in words, for messages: "a number in [1, 16]"
+  bool (*valid)(double) = nullptr;  // of each value; null: any finite number
   bool learnable = false;
   // choice: the words. number: empty, or the one word that leaves the value to the rule (as NaN).
-  std::vector<std::string_view> choices;
+  std::vector<std::string_view> choices = {};
 };
 
 // The parameters as one head sees them.

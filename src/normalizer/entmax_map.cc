@@ -39,8 +39,8 @@ Mass mass_at(double a, std::span<const double> gaps, double minus_log_peak) noex
 
 // Neighbouring doubles L with sum(low) >= 1 >= sum(high), as far as double can tell.
 struct Bracket {
-  double low, high;
-  double sum_low, sum_high;
+  double low = 0.0, high = 0.0;
+  double sum_low = 0.0, sum_high = 0.0;
 };
 
 // Newton on ln sum(L): straight for softmax, and from L = 0 monotone for alpha <= 2, where sum is convex
@@ -88,8 +88,7 @@ double second_order(double x) noexcept {
 
 }  // namespace
 
-RowFacts entmax_weigh(double alpha, double beta, std::span<const double> scores,
-                      std::span<double> weights) {
+RowFacts entmax_weigh(double alpha, double beta, std::span<const double> scores, std::span<double> weights) {
   const double a = alpha - 1.0;
   if (a == 0.0) return softmax_at(beta, scores, weights);
   const double top = heaviest_score(beta, scores);

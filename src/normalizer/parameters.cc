@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/in_quotes.h"
 #include "normalizer/wording.h"
 #include "sharpmax/error.h"
 
@@ -53,8 +54,8 @@ void check_value(const Definition& definition, const ParameterSpec& spec, const 
   }
   for (const double value : values) {
     if (is_valid(spec, value)) continue;
-    refuse(fmt::format("{} of {} is {}{}; it must be {}", spec.name, definition.name,
-                       item_text(spec, value), at_column(found.value_column), spec.domain));
+    refuse(fmt::format("{} of {} is {}{}; it must be {}", spec.name, definition.name, item_text(spec, value),
+                       at_column(found.value_column), spec.domain));
   }
 }
 
@@ -67,9 +68,9 @@ const Definition& require_definition(std::string_view name, std::size_t column) 
     known.push_back(definition->name);
     known.insert(known.end(), definition->aliases.begin(), definition->aliases.end());
   }
-  const std::string found = name.empty() ? "the name is missing" : "there is no " + quoted(name);
-  refuse(fmt::format("{}{}{}; there are {}", found, at_column(column), suggestion(name, known),
-                     joined(known)));
+  const std::string found = name.empty() ? "the name is missing" : "there is no " + in_quotes(name);
+  refuse(
+      fmt::format("{}{}{}; there are {}", found, at_column(column), suggestion(name, known), joined(known)));
 }
 
 const ParameterSpec& require_parameter(const Definition& definition, std::string_view name,
@@ -79,7 +80,7 @@ const ParameterSpec& require_parameter(const Definition& definition, std::string
     if (spec.name == name) return spec;
     known.push_back(spec.name);
   }
-  refuse(fmt::format("{} has no parameter {}{}; it has {}", definition.name, quoted(name),
+  refuse(fmt::format("{} has no parameter {}{}; it has {}", definition.name, in_quotes(name),
                      at_column(column), known.empty() ? "none" : joined(known)));
 }
 

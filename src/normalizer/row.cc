@@ -124,8 +124,8 @@ void check_backward(const AnyNormalizer& normalizer, std::string_view door) {
   for (std::size_t head = 0; head < heads; ++head) {
     const std::string_view reason = definition.no_backward(HeadParameters(normalizer.parameters(), head));
     if (reason.empty()) continue;
-    throw Error(ErrorCode::unsupported, fmt::format("{}: {} has no backward here: {}", door,
-                                                    normalizer.text(), reason));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{}: {} has no backward here: {}", door, normalizer.text(), reason));
   }
 }
 

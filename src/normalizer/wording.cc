@@ -26,23 +26,6 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  std::string result = "\"";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result + (text.size() > kLongest ? "...\"" : "\"");
-}
-
 std::string at_column(std::size_t column) {
   return column == 0 ? std::string() : fmt::format(" (column {})", column);
 }

@@ -8,9 +8,6 @@
 
 namespace sharpmax {
 
-// In double quotes, bytes that do not print escaped, and no longer than a line.
-std::string quoted(std::string_view text);
-
 // " (column 8)", or nothing for column 0: the mistake is not in a text.
 std::string at_column(std::size_t column);
 

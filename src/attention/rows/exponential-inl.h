@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/rows/call.h"
 #include "attention/rows/math-inl.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
@@ -70,20 +71,30 @@ HWY_INLINE HWY_MAYBE_UNUSED double tail_of(const ScoreRow& weights, double sum) 
   return tail.value();
 }
 
-// Weighs the row at beta and says what that left. False if a score was NaN or +inf.
-HWY_INLINE HWY_MAYBE_UNUSED bool weigh_exponential(const ScoreRow& row, float max, double beta, double sink,
-                                                   const RowWishes& wishes, RowOutcome& out) {
-  const ExponentialSums sums = wishes.entropy ? sweep<Moment::yes, Store::yes>(row, max, beta)
-                                              : sweep<Moment::no, Store::yes>(row, max, beta);
+// Weighs the row at beta and says what that left. False if a score was NaN.
+HWY_NOINLINE HWY_MAYBE_UNUSED bool weigh_exponential(const RowCall& call, double beta) {
+  const bool entropy = call.wishes.entropy;
+  const double max = call.max;
+  const ExponentialSums sums = entropy ? sweep<Moment::yes, Store::yes>(call.row, call.max, beta)
+                                       : sweep<Moment::no, Store::yes>(call.row, call.max, beta);
   if (std::isnan(sums.sum)) return false;
-  const double beside = sink == 0.0 ? 0.0 : sink * std::exp(-beta * static_cast<double>(max));
-  const double tail = wishes.entropy ? tail_of(row, sums.sum) : sums.sum - 1.0;
-  out.scale = static_cast<float>(1.0 / (sums.sum + beside));
-  out.mass = beside == 0.0 ? 1.0 : sums.sum / (sums.sum + beside);
-  out.facts = {.temperature = beta, .log_partition = beta * static_cast<double>(max) + std::log1p(tail)};
+  const double sink = call.rule.sink == 0.0 ? 0.0 : call.rule.sink * std::exp(-beta * max);
+  const double tail = entropy ? tail_of(call.row, sums.sum) : sums.sum - 1.0;
+  RowOutcome& out = call.out;
+  out.scale = static_cast<float>(1.0 / (sums.sum + sink));
+  out.mass = sink == 0.0 ? 1.0 : sums.sum / (sums.sum + sink);
+  out.facts = {.temperature = beta, .log_partition = beta * max + std::log1p(tail)};
   out.peak_weight = 1.0 / (1.0 + tail);
-  if (wishes.entropy) out.entropy = std::log1p(tail) - beta * sums.moment / (1.0 + tail);
+  if (entropy) out.entropy = std::log1p(tail) - beta * sums.moment / (1.0 + tail);
   return true;
+}
+
+HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_surveyed(const RowCall& call) {
+  const ExponentialSums sums = sweep<Moment::yes, Store::no>(call.row, call.max, 1.0);
+  if (std::isnan(sums.sum)) return Weighed::poisoned;
+  const Survey survey{.max = call.max, .tail = sums.sum - 1.0, .moment = sums.moment};
+  const HeadParameters parameters(call.task.normalizer->parameters(), call.task.head);
+  return weigh_exponential(call, call.rule.temperature(parameters, survey)) ? Weighed::done : Weighed::poisoned;
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

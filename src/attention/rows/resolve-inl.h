@@ -12,91 +12,146 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/rows/call.h"
+#include "attention/rows/describe-inl.h"
 #include "attention/rows/exponential-inl.h"
-#include "attention/rows/row.h"
+#include "attention/rows/gaps-inl.h"
+#include "attention/rows/pointwise-inl.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/specification-inl.h"
+#include "attention/rows/stick_breaking-inl.h"
+#include "attention/rows/temperature_search-inl.h"
 #include "attention/rows/threshold-inl.h"
-#include "attention/rows/workspace.h"
+#include "attention/rows/top-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE HWY_MAYBE_UNUSED void leave_empty(const ScoreRow& row, RowOutcome& out) {
-  fill(row, 0.0f);
-  out.facts.log_partition = -std::numeric_limits<double>::infinity();
-}
-
-HWY_INLINE HWY_MAYBE_UNUSED void leave_poisoned(RowOutcome& out) {
-  out.scale = std::numeric_limits<float>::quiet_NaN();
-  out.mass = out.entropy = out.peak_weight = kNoValue;
+// A row without keys, or one with a NaN or +inf: nothing of it is recorded but `blank`.
+HWY_INLINE HWY_MAYBE_UNUSED void leave_without_statistics(const RowWishes& wishes, double blank, RowOutcome& out) {
+  out.scale = static_cast<float>(blank);
+  out.mass = out.entropy = out.peak_weight = blank;
   out.facts = {};
   out.peak_key = -1;
   out.support = 0;
+  for (std::size_t i = 0; i < wishes.top; ++i) {
+    out.top_keys[i] = -1;
+    out.top_weights[i] = blank;
+  }
+  for (std::size_t i = 0; i < wishes.gaps.size(); ++i) out.gap_counts[i] = 0;
 }
 
-// Rules the kernels below carry out. The others, and temperatures at which the largest score is not
-// the heaviest, go through the specification.
-HWY_INLINE HWY_MAYBE_UNUSED bool has_kernel(const Rule& rule) {
+// How a kind's weights go with its scores, for what is recorded of them.
+enum class Order {
+  strict,    // a larger score has a larger weight
+  flat,      // a larger score has no smaller weight, but many have none
+  unrelated,
+};
+HWY_INLINE HWY_MAYBE_UNUSED Order order_of(const Rule& rule) {
   switch (rule.kind) {
     case RuleKind::exponential:
-      return rule.beta > 0.0;
     case RuleKind::surveyed:
-      return true;
-    case RuleKind::threshold:
-      return rule.beta > 0.0 && (rule.alpha == 1.5 || rule.alpha == 2.0);
+    case RuleKind::entropy_target:
+    case RuleKind::peak_target:
+    case RuleKind::sigmoid:
+    case RuleKind::proportional:
+      return Order::strict;
+    case RuleKind::specification:
+    case RuleKind::stick_breaking:
+      return Order::unrelated;
     default:
-      return false;
+      return Order::flat;
   }
 }
 
-// False if a score was NaN.
-HWY_INLINE HWY_MAYBE_UNUSED bool weigh(const RowTask& task, const Rule& rule, const RowWishes& wishes,
-                                       const ScoreRow& row, float max, RowWorkspace& workspace,
-                                       RowOutcome& out) {
+HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_by_kind(const RowCall& call) {
+  const Rule& rule = call.rule;
+  const auto exponential_at = [&](double beta) HWY_ATTR {
+    if (!(beta > 0.0)) return Weighed::not_here;
+    return weigh_exponential(call, beta) ? Weighed::done : Weighed::poisoned;
+  };
   switch (rule.kind) {
-    case RuleKind::surveyed: {
-      const ExponentialSums sums = sweep<Moment::yes, Store::no>(row, max, 1.0);
-      if (std::isnan(sums.sum)) return false;
-      const Survey survey{.max = max, .tail = sums.sum - 1.0, .moment = sums.moment};
-      const HeadParameters parameters(task.normalizer->parameters(), task.head);
-      return weigh_exponential(row, max, rule.temperature(parameters, survey), rule.sink, wishes, out);
-    }
+    case RuleKind::exponential:
+      return exponential_at(rule.beta);
+    case RuleKind::surveyed:
+      return weigh_surveyed(call);
+    case RuleKind::entropy_target:
+    case RuleKind::peak_target:
+      return weigh_to_target(call);
+    case RuleKind::top_k:
+      if (!(rule.beta > 0.0)) return Weighed::not_here;
+      keep_largest(call.row, static_cast<std::size_t>(std::min(rule.target, call.keys)), call.workspace);
+      return exponential_at(rule.beta);
+    case RuleKind::hard:
+      return weigh_hard(call);
     case RuleKind::threshold:
-      return rule.alpha == 2.0 ? weigh_threshold<1>(row, max, rule, workspace, out)
-                               : weigh_threshold<2>(row, max, rule, workspace, out);
-    default:
-      return weigh_exponential(row, max, rule.beta, rule.sink, wishes, out);
+      return weigh_by_threshold(call);
+    case RuleKind::sigmoid:
+      return weigh_sigmoid(call);
+    case RuleKind::relu:
+      return weigh_relu(call);
+    case RuleKind::softpick:
+      return weigh_softpick(call);
+    case RuleKind::self_adjust:
+      return weigh_self_adjust(call);
+    case RuleKind::stick_breaking:
+      return weigh_stick_breaking(call);
+    case RuleKind::proportional:
+      return weigh_proportional(call);
+    case RuleKind::specification:
+      break;
+  }
+  return Weighed::not_here;
+}
+
+HWY_INLINE HWY_MAYBE_UNUSED void record_scores(const RowCall& call, Order order) {
+  const RowWishes& wishes = call.wishes;
+  if (wishes.peak && order != Order::unrelated)
+    call.out.peak_key = call.task.first_key + index_of(call.row, call.max);
+  if (!wishes.gaps.empty()) count_gaps(call.row, call.max, wishes.gaps, call.out.gap_counts);
+  if (wishes.top == 0) return;
+  if (order == Order::strict) {
+    record_top_keys(call, call.row);
+  } else {
+    copy_out(call.row, call.workspace.scores());
   }
 }
 
-HWY_INLINE HWY_MAYBE_UNUSED Rule rule_of(const RowTask& task, const ScoreRow& row) {
-  const std::int64_t keys = task.keys >= 0 ? task.keys : count_keys(row);
-  return task.normalizer->definition().rule(HeadParameters(task.normalizer->parameters(), task.head),
-                                            static_cast<double>(keys));
+HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order, bool exactly_described) {
+  if (!exactly_described) {
+    // The exponential family knows its entropy and peak from its sums.
+    const bool known = !std::isnan(call.out.facts.temperature) && call.rule.kind != RuleKind::threshold &&
+                       call.rule.kind != RuleKind::self_adjust;
+    if (!known) describe_weights(call);
+    if (call.wishes.support) call.out.support = count_positive(call.row);
+  }
+  if (call.wishes.top == 0) return;
+  if (order != Order::strict) record_top_keys_by_weight(call);
+  record_top_weights(call);
 }
 
 HWY_NOINLINE HWY_MAYBE_UNUSED void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
                                               RowWorkspace& workspace, RowOutcome& out) {
-  out.scale = 0.0f;
-  out.mass = out.entropy = out.peak_weight = 0.0;
-  out.facts = {};
-  out.peak_key = -1;
-  out.support = 0;
+  leave_without_statistics(wishes, 0.0, out);
   const float max = largest(row);
-  if (!(max > -kInfinity) && !has_nan(row)) return leave_empty(row, out);
-  if (!(std::abs(max) < kInfinity)) return leave_poisoned(out);
-  const Rule rule = rule_of(task, row);
-  if (!has_kernel(rule)) {
-    resolve_by_specification(task, row, workspace, out);
-    if (std::isnan(out.mass)) leave_poisoned(out);
+  if (!(max > -kInfinity) && !has_nan(row)) {
+    fill(row, 0.0f);
+    out.facts.log_partition = -std::numeric_limits<double>::infinity();
     return;
   }
-  if (wishes.peak) out.peak_key = task.first_key + index_of(row, max);
-  if (!weigh(task, rule, wishes, row, max, workspace, out)) return leave_poisoned(out);
-  if (wishes.support)
-    out.support = count_if(row, [](Floats w) SHARPMAX_PASS { return hn::Gt(w, hn::Zero(FloatTag())); });
+  if (!(std::abs(max) < kInfinity)) return leave_without_statistics(wishes, kNoValue, out);
+  const double keys = static_cast<double>(task.keys >= 0 ? task.keys : count_keys(row));
+  const HeadParameters parameters(task.normalizer->parameters(), task.head);
+  const Rule rule = task.normalizer->definition().rule(parameters, keys);
+  const RowCall call{task, wishes, row, rule, max, keys, workspace, out};
+  const Order order = order_of(rule);
+  record_scores(call, order);
+  Weighed weighed = weigh_by_kind(call);
+  const bool by_specification = weighed == Weighed::not_here;
+  if (by_specification) weighed = weigh_by_specification(call);
+  if (weighed == Weighed::poisoned) return leave_without_statistics(wishes, kNoValue, out);
+  record_weights(call, order, by_specification);
 }
 
 HWY_NOINLINE HWY_MAYBE_UNUSED void BackwardRow(const RowTask& task, const ScoreRow& scores,

@@ -31,6 +31,14 @@ HWY_INLINE HWY_MAYBE_UNUSED float largest(const ScoreRow& row) {
   return hn::GetLane(hn::MaxOfLanes(FloatTag(), hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]))));
 }
 
+HWY_INLINE HWY_MAYBE_UNUSED std::int64_t sum_of_counts(Ints counts) {
+  HWY_ALIGN std::int32_t lanes[HWY_LANES(float)];
+  hn::Store(counts, IntTag(), lanes);
+  std::int64_t total = 0;
+  for (const std::int32_t lane : lanes) total += lane;
+  return total;
+}
+
 // How many elements fulfil a condition. Each lane counts in 32 bits: rows up to 2^31 keys.
 template <class Condition>
 HWY_INLINE std::int64_t count_if(const ScoreRow& row, const Condition& holds) {
@@ -41,12 +49,7 @@ HWY_INLINE std::int64_t count_if(const ScoreRow& row, const Condition& holds) {
     const auto mask = hn::RebindMask(di, holds(hn::LoadU(d, data)));
     counts[k] = hn::Sub(counts[k], hn::VecFromMask(di, mask));
   });
-  const Ints all = hn::Add(hn::Add(counts[0], counts[1]), hn::Add(counts[2], counts[3]));
-  HWY_ALIGN std::int32_t lanes[HWY_LANES(float)];
-  hn::Store(all, di, lanes);
-  std::int64_t total = 0;
-  for (const std::int32_t lane : lanes) total += lane;
-  return total;
+  return sum_of_counts(hn::Add(hn::Add(counts[0], counts[1]), hn::Add(counts[2], counts[3])));
 }
 
 HWY_INLINE HWY_MAYBE_UNUSED std::int64_t count_keys(const ScoreRow& row) {

@@ -10,10 +10,10 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 
-#include "attention/rows/row.h"
-#include "attention/rows/workspace.h"
+#include "attention/rows/call.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
@@ -29,36 +29,41 @@ HWY_INLINE HWY_MAYBE_UNUSED void narrow(std::span<const double> from, const Scor
       row.data[c * row.stride + l] = static_cast<float>(from[c * row.lanes + l]);
 }
 
-// Entropy, peak and support of w / sum w.
-HWY_INLINE HWY_MAYBE_UNUSED void describe(std::span<const double> weights, std::int64_t first_key,
-                                          RowOutcome& out) {
-  out.mass = 0.0;
-  out.support = 0;
-  double peak = 0.0, weighted_logs = 0.0;
+// Mass, entropy, peak and support of p = w / sum w. Weights may be negative (self_adjust in plain form).
+HWY_INLINE HWY_MAYBE_UNUSED void describe_exactly(std::span<const double> scores, std::span<const double> weights,
+                                                  std::int64_t first_key, RowOutcome& out) {
+  double mass = 0.0;
+  for (const double w : weights) mass += w;
+  out.mass = mass;
+  std::size_t peak = weights.size();
   for (std::size_t j = 0; j < weights.size(); ++j) {
-    const double w = weights[j];
-    out.mass += w;
-    out.support += w > 0.0;
-    if (w > 0.0) weighted_logs += w * std::log(w);
-    if (w > peak) {
-      peak = w;
-      out.peak_key = first_key + static_cast<std::int64_t>(j);
-    }
+    if (scores[j] == -std::numeric_limits<double>::infinity() || weights[j] == 0.0) continue;
+    out.support += weights[j] / mass > 0.0;
+    if (peak == weights.size() || weights[j] / mass > weights[peak] / mass) peak = j;
   }
-  if (!(out.mass > 0.0)) return;
-  out.peak_weight = peak / out.mass;
-  out.entropy = std::log(out.mass) - weighted_logs / out.mass;
+  if (peak == weights.size()) return;
+  double rest = 0.0;  // beside the peak: kept apart so that a sharp row keeps its digits
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    if (j == peak || weights[j] == 0.0) continue;
+    out.entropy -= weights[j] / mass * std::log(weights[j] / mass);
+    rest += weights[j];
+  }
+  out.peak_key = first_key + static_cast<std::int64_t>(peak);
+  out.peak_weight = weights[peak] / mass;
+  out.entropy += out.peak_weight * std::log1p(rest / weights[peak]);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED void resolve_by_specification(const RowTask& task, const ScoreRow& row,
-                                                            RowWorkspace& workspace, RowOutcome& out) {
-  const std::size_t keys = row.chunks * row.lanes;
-  const std::span<double> scores = workspace.exact(0, keys), weights = workspace.exact(1, keys);
-  widen(row, scores);
-  out.facts = weigh_row(*task.normalizer, task.head, scores, weights);
-  narrow(weights, row);
-  out.scale = 1.0f;
-  describe(weights, task.first_key, out);
+// Scores that are finite or masked, at least one of them finite.
+HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_by_specification(const RowCall& call) {
+  const std::span<double> scores = call.workspace.exact(0, call.size());
+  const std::span<double> weights = call.workspace.exact(1, call.size());
+  widen(call.row, scores);
+  call.out.facts = weigh_row(*call.task.normalizer, call.task.head, scores, weights);
+  if (std::isnan(weights[0])) return Weighed::poisoned;
+  narrow(weights, call.row);
+  call.out.scale = 1.0f;
+  describe_exactly(scores, weights, call.task.first_key, call.out);
+  return Weighed::done;
 }
 
 HWY_NOINLINE HWY_MAYBE_UNUSED void backward_by_specification(const RowTask& task, const ScoreRow& scores_row,
@@ -71,11 +76,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED void backward_by_specification(const RowTask& task
   widen(scores_row, scores);
   widen(d_weights_row, d_weights);
   weigh_row(*task.normalizer, task.head, scores, weights);
-  constexpr std::size_t kMostParameters = 16;
-  double unwanted[kMostParameters] = {};
-  const std::size_t parameters = task.normalizer->parameters().size();
-  backward_row(*task.normalizer, task.head, scores, weights, d_weights, d_scores,
-               d_parameters.empty() ? std::span<double>(unwanted, parameters) : d_parameters);
+  backward_row(*task.normalizer, task.head, scores, weights, d_weights, d_scores, d_parameters);
   narrow(weights, scores_row);
   narrow(d_scores, d_weights_row);
 }

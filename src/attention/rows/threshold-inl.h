@@ -18,9 +18,9 @@
 #include <cmath>
 #include <cstddef>
 
+#include "attention/rows/call.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
-#include "attention/rows/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
@@ -156,18 +156,23 @@ HWY_INLINE HWY_MAYBE_UNUSED void write_threshold_weights(const ScoreRow& row, fl
 }
 
 template <int kPower>
-HWY_INLINE HWY_MAYBE_UNUSED bool weigh_threshold(const ScoreRow& row, float max, const Rule& rule,
-                                                 RowWorkspace& workspace, RowOutcome& out) {
-  const double slope = (rule.alpha - 1.0) * rule.beta;
-  const std::size_t count = collect_candidates(row, max, slope, workspace.candidates());
-  const double tau = solve_threshold<kPower>(workspace.candidates(), count, slope);
-  if (std::isnan(tau)) return false;
-  write_threshold_weights<kPower>(row, max, slope, tau);
-  out.scale = 1.0f;
-  out.mass = 1.0;
-  out.facts = {.temperature = rule.beta, .threshold = tau + slope * static_cast<double>(max)};
-  out.peak_weight = kPower == 1 ? -tau : tau * tau;
-  return true;
+HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_threshold(const RowCall& call) {
+  const double slope = (call.rule.alpha - 1.0) * call.rule.beta;
+  const std::size_t count = collect_candidates(call.row, call.max, slope, call.workspace.candidates());
+  const double tau = solve_threshold<kPower>(call.workspace.candidates(), count, slope);
+  if (std::isnan(tau)) return Weighed::poisoned;
+  write_threshold_weights<kPower>(call.row, call.max, slope, tau);
+  call.out.scale = 1.0f;
+  call.out.mass = 1.0;
+  call.out.facts = {.temperature = call.rule.beta, .threshold = tau + slope * static_cast<double>(call.max)};
+  return Weighed::done;
+}
+
+HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_by_threshold(const RowCall& call) {
+  if (!(call.rule.beta > 0.0)) return Weighed::not_here;
+  if (call.rule.alpha == 2.0) return weigh_threshold<1>(call);
+  if (call.rule.alpha == 1.5) return weigh_threshold<2>(call);
+  return Weighed::not_here;
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

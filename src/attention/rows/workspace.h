@@ -8,9 +8,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 
 namespace sharpmax {
+
+struct RankedKey {
+  float value;
+  std::uint32_t index;  // within the row
+};
 
 class RowWorkspace {
  public:
@@ -18,7 +24,10 @@ class RowWorkspace {
   explicit RowWorkspace(std::size_t longest)
       : capacity_(longest + kSlack),
         candidates_(hwy::AllocateAligned<float>(2 * capacity_)),
-        doubles_(hwy::AllocateAligned<double>(4 * capacity_)) {}
+        ranked_(hwy::AllocateAligned<RankedKey>(2 * capacity_)),
+        doubles_(hwy::AllocateAligned<double>(4 * capacity_)) {
+    if (candidates_ == nullptr || ranked_ == nullptr || doubles_ == nullptr) throw std::bad_alloc();
+  }
 
   std::size_t capacity() const noexcept { return capacity_; }
 
@@ -26,6 +35,8 @@ class RowWorkspace {
   float* candidates() noexcept { return candidates_.get(); }
   // A copy of the scores, where the backward needs them after they have become weights.
   float* scores() noexcept { return candidates_.get() + capacity_; }
+
+  RankedKey* ranked() noexcept { return ranked_.get(); }
 
   // Four rows in double, for the specification.
   std::span<double> exact(std::size_t which, std::size_t keys) noexcept {
@@ -37,6 +48,7 @@ class RowWorkspace {
 
   std::size_t capacity_;
   hwy::AlignedFreeUniquePtr<float[]> candidates_;
+  hwy::AlignedFreeUniquePtr<RankedKey[]> ranked_;
   hwy::AlignedFreeUniquePtr<double[]> doubles_;
 };
 

@@ -37,14 +37,13 @@ double temperature(const HeadParameters& parameters, const Survey& survey) {
   return temperature_of(parameters, entropy).value;
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   return softmax_at(temperature_of(parameters, survey_at(1.0, scores).entropy()).value, scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double>) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double>) {
   const SharpenedSurvey plain = survey_at(1.0, scores);
   const double entropy = plain.entropy();
   const PolynomialValue beta = temperature_of(parameters, entropy);
@@ -60,9 +59,8 @@ void backward(const HeadParameters& parameters, std::span<const double> scores,
 }
 
 Rule rule(const HeadParameters& parameters, double) {
-  return {.kind = RuleKind::surveyed,
-          .temperature = temperature,
-          .full_gradient = parameters[kGradient] != 0.0};
+  return {
+      .kind = RuleKind::surveyed, .temperature = temperature, .full_gradient = parameters[kGradient] != 0.0};
 }
 
 }  // namespace

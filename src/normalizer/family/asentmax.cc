@@ -14,18 +14,17 @@ double temperature_of(const HeadParameters& parameters, double n) noexcept {
   return parameters[kDelta] + parameters[kBeta] * std::pow(length_of(n), parameters[kGamma]);
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const double n = static_cast<double>(scores.size());
   return entmax_weigh(parameters[kAlpha], temperature_of(parameters, n), scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   const double n = static_cast<double>(scores.size());
-  const EntmaxGradient gradient = entmax_backward(parameters[kAlpha], temperature_of(parameters, n),
-                                                  scores, weights, d_weights, d_scores);
+  const EntmaxGradient gradient = entmax_backward(parameters[kAlpha], temperature_of(parameters, n), scores,
+                                                  weights, d_weights, d_scores);
   const double growth = std::pow(length_of(n), parameters[kGamma]);
   d_parameters[kAlpha] += gradient.alpha;
   d_parameters[kDelta] += gradient.beta;
@@ -67,7 +66,8 @@ const Definition& asentmax() {
       .no_backward = [](const HeadParameters& p) -> std::string_view {
         return p[kAlpha] > kLargestAlphaBackward ? kEntmaxNoBackward : std::string_view();
       },
-      .rule = [](const HeadParameters& p, double n) { return threshold_rule(p[kAlpha], temperature_of(p, n)); },
+      .rule = [](const HeadParameters& p,
+                 double n) { return threshold_rule(p[kAlpha], temperature_of(p, n)); },
   };
   return definition;
 }

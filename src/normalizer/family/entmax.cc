@@ -3,14 +3,13 @@
 namespace sharpmax {
 namespace {
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   return entmax_weigh(parameters[0], 1.0, scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   d_parameters[0] += entmax_backward(parameters[0], 1.0, scores, weights, d_weights, d_scores).alpha;
 }
 
@@ -24,7 +23,8 @@ const Definition& entmax() {
       .name = "entmax",
       .aliases = {},
       .formula =
-          "max((alpha - 1) e_j - tau, 0)^(1 / (alpha - 1)), tau such that they sum to 1; alpha = 1 is softmax",
+          "max((alpha - 1) e_j - tau, 0)^(1 / (alpha - 1)), tau such that they sum to 1; alpha = 1 is "
+          "softmax",
       .peak_as_n_grows =
           "1 for a winner 1 / (alpha - 1) above the rest, at any n; but keys closer than that share: k "
           "of them in a band that narrows fast enough get about 1/k each",

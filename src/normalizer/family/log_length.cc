@@ -28,16 +28,15 @@ double temperature_of(const HeadParameters& parameters, double n) noexcept {
   return kNoValue;
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   return softmax_at(temperature_of(parameters, static_cast<double>(scores.size())), scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double>) {
-  softmax_backward(temperature_of(parameters, static_cast<double>(scores.size())), scores, weights,
-                   d_weights, d_scores);
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double>) {
+  softmax_backward(temperature_of(parameters, static_cast<double>(scores.size())), scores, weights, d_weights,
+                   d_scores);
 }
 
 bool positive(double value) { return value > 0.0; }
@@ -63,24 +62,19 @@ const Definition& log_length() {
           "qwen: as ssmax with s = 1 / ln length, so it stays for a winner ln(length) above the rest; "
           "llama4: likewise with s = a; yarn: falls as 1/n; yarn_dynamic: stays in the end for any gap, as "
           "beta grows like (ln n)^2, but not before (0.1 ln(n / length) + 1)^2 gap > ln n",
-      .parameters = {{.name = "preset",
-                      .kind = ParameterKind::choice,
-                      .default_value = {0.0},
-                      .domain = "qwen, llama4, yarn or yarn_dynamic",
-                      .choices = {"qwen", "llama4", "yarn", "yarn_dynamic"}},
-                     {.name = "length",
-                      .default_value = {1024.0},
-                      .domain = "a number above 1",
-                      .valid = [](double length) { return length > 1.0; }},
-                     {.name = "a", .default_value = {0.1}, .domain = "a finite number"},
-                     {.name = "floor",
-                      .default_value = {8192.0},
-                      .domain = "a number above 0",
-                      .valid = positive},
-                     {.name = "factor",
-                      .default_value = {1.0},
-                      .domain = "a number above 0",
-                      .valid = positive}},
+      .parameters =
+          {{.name = "preset",
+            .kind = ParameterKind::choice,
+            .default_value = {0.0},
+            .domain = "qwen, llama4, yarn or yarn_dynamic",
+            .choices = {"qwen", "llama4", "yarn", "yarn_dynamic"}},
+           {.name = "length",
+            .default_value = {1024.0},
+            .domain = "a number above 1",
+            .valid = [](double length) { return length > 1.0; }},
+           {.name = "a", .default_value = {0.1}, .domain = "a finite number"},
+           {.name = "floor", .default_value = {8192.0}, .domain = "a number above 0", .valid = positive},
+           {.name = "factor", .default_value = {1.0}, .domain = "a number above 0", .valid = positive}},
       .weigh = weigh,
       .backward = backward,
       .rule = [](const HeadParameters& p, double n) { return exponential_rule(temperature_of(p, n)); },

@@ -21,15 +21,14 @@ double temperature_of(double weight, std::span<const double> scores) {
   });
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const double beta = temperature_of(parameters[kWeight], scores);
   return std::isinf(beta) ? sharpest_limit(scores, weights) : softmax_at(beta, scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   const double beta = temperature_of(parameters[kWeight], scores);
   if (std::isinf(beta)) {  // the weights of unreachable rows are constants
     std::fill(d_scores.begin(), d_scores.end(), 0.0);

@@ -30,8 +30,7 @@ Range range_of(std::span<const double> scores) {
           .high_key = static_cast<std::size_t>(most - scores.begin())};
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const RowFacts facts = softmax_at(1.0, scores, weights);
   const Range range = range_of(scores);
   for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -41,8 +40,8 @@ RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double>) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double>) {
   std::vector<double> soft(scores.size());
   softmax_at(1.0, scores, soft);
   const Range range = range_of(scores);
@@ -84,9 +83,8 @@ const Definition& self_adjust() {
                       .choices = {"scaled", "plain"}}},
       .weigh = weigh,
       .backward = backward,
-      .rule = [](const HeadParameters& p, double) {
-        return Rule{.kind = RuleKind::self_adjust, .target = p[0]};
-      },
+      .rule = [](const HeadParameters& p,
+                 double) { return Rule{.kind = RuleKind::self_adjust, .target = p[0]}; },
   };
   return definition;
 }

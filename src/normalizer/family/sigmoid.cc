@@ -15,16 +15,15 @@ double logistic(double x) noexcept {
   return (x < 0.0 ? small : 1.0) / (1.0 + small);
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const double offset = offset_of(parameters, static_cast<double>(scores.size()));
   for (std::size_t j = 0; j < scores.size(); ++j) weights[j] = logistic(scores[j] + offset);
   return {};
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   const double offset = offset_of(parameters, static_cast<double>(scores.size()));
   CompensatedSum d_offset;
   for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -54,9 +53,8 @@ const Definition& sigmoid() {
                       .choices = {"auto"}}},
       .weigh = weigh,
       .backward = backward,
-      .rule = [](const HeadParameters& p, double n) {
-        return Rule{.kind = RuleKind::sigmoid, .offset = offset_of(p, n)};
-      },
+      .rule = [](const HeadParameters& p,
+                 double n) { return Rule{.kind = RuleKind::sigmoid, .offset = offset_of(p, n)}; },
   };
   return definition;
 }

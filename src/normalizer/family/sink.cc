@@ -19,8 +19,7 @@ Denominator denominator_of(double c, const SharpenedSurvey& survey) noexcept {
   return {shift, sink + std::exp(survey.top - shift) * (1.0 + survey.tail)};
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const SharpenedSurvey survey = survey_at(1.0, scores);
   const Denominator denominator = denominator_of(parameters[0], survey);
   for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -30,8 +29,8 @@ RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   CompensatedSum mean;
   for (std::size_t j = 0; j < scores.size(); ++j) mean.add(weights[j] * d_weights[j]);
   for (std::size_t j = 0; j < scores.size(); ++j) d_scores[j] = weights[j] * (d_weights[j] - mean.value());
@@ -62,9 +61,8 @@ const Definition& sink() {
                       .learnable = true}},
       .weigh = weigh,
       .backward = backward,
-      .rule = [](const HeadParameters& p, double) {
-        return Rule{.kind = RuleKind::exponential, .sink = p[0]};
-      },
+      .rule = [](const HeadParameters& p,
+                 double) { return Rule{.kind = RuleKind::exponential, .sink = p[0]}; },
   };
   return definition;
 }

@@ -11,25 +11,22 @@ double temperature_of(const HeadParameters& parameters, double n) noexcept {
   return parameters[kS] * std::log(n) + parameters[kB];
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   return softmax_at(temperature_of(parameters, static_cast<double>(scores.size())), scores, weights);
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   const double n = static_cast<double>(scores.size());
-  const double d_beta =
-      softmax_backward(temperature_of(parameters, n), scores, weights, d_weights, d_scores);
+  const double d_beta = softmax_backward(temperature_of(parameters, n), scores, weights, d_weights, d_scores);
   d_parameters[kS] += d_beta * std::log(n);
   d_parameters[kB] += d_beta;
 }
 
 }  // namespace
 
-AnyNormalizer::AnyNormalizer(const Ssmax& ssmax)
-    : AnyNormalizer("ssmax", {{"s", ssmax.s}, {"b", ssmax.b}}) {}
+AnyNormalizer::AnyNormalizer(const Ssmax& ssmax) : AnyNormalizer("ssmax", {{"s", ssmax.s}, {"b", ssmax.b}}) {}
 
 const Definition& ssmax() {
   static const Definition definition{

@@ -24,8 +24,7 @@ void backward(const HeadParameters&, std::span<const double> scores, std::span<c
   CompensatedSum older;  // sum of w_j d_w_j over the keys that key k leaves less for
   for (std::size_t k = 0; k < scores.size(); ++k) {
     const double own = weights[k] * d_weights[k];
-    d_scores[k] =
-        own * std::exp(-softplus(scores[k])) - std::exp(-softplus(-scores[k])) * older.value();
+    d_scores[k] = own * std::exp(-softplus(scores[k])) - std::exp(-softplus(-scores[k])) * older.value();
     older.add(own);
   }
 }

@@ -36,8 +36,7 @@ void scatter(std::span<const double> kept, std::span<const std::size_t> keys, st
   for (std::size_t i = 0; i < keys.size(); ++i) row[keys[i]] = kept[i];
 }
 
-RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
-               std::span<double> weights) {
+RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores, std::span<double> weights) {
   const std::vector<std::size_t> keys = largest(parameters[kK], scores);
   std::vector<double> kept_weights(keys.size());
   const RowFacts facts = softmax_at(parameters[kBeta], gather(scores, keys), kept_weights);
@@ -46,8 +45,8 @@ RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
 }
 
 void backward(const HeadParameters& parameters, std::span<const double> scores,
-              std::span<const double> weights, std::span<const double> d_weights,
-              std::span<double> d_scores, std::span<double> d_parameters) {
+              std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
+              std::span<double> d_parameters) {
   const std::vector<std::size_t> keys = largest(parameters[kK], scores);
   std::vector<double> kept_d_scores(keys.size());
   d_parameters[kBeta] += softmax_backward(parameters[kBeta], gather(scores, keys), gather(weights, keys),
@@ -76,14 +75,12 @@ const Definition& top_k() {
       .aliases = {},
       .formula = "softmax(beta e) over the k largest scores, 0 elsewhere; of equal scores the lowest index",
       .peak_as_n_grows = "never below 1/k, at any n",
-      .parameters = {{.name = "k",
-                      .default_value = {8.0},
-                      .domain = "a whole number of at least 1",
-                      .valid = [](double k) { return k >= 1.0 && k == std::floor(k); }},
-                     {.name = "beta",
-                      .default_value = {1.0},
-                      .domain = "a finite number",
-                      .learnable = true}},
+      .parameters =
+          {{.name = "k",
+            .default_value = {8.0},
+            .domain = "a whole number of at least 1",
+            .valid = [](double k) { return k >= 1.0 && k == std::floor(k); }},
+           {.name = "beta", .default_value = {1.0}, .domain = "a finite number", .learnable = true}},
       .weigh = weigh,
       .backward = backward,
       .rule = rule,
