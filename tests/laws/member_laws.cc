@@ -120,6 +120,20 @@ TEST(EntmaxLaws, ASteepMapFindsTheWeightAtTheEdgeOfTheSupport) {
   EXPECT_NEAR(weights[1], -std::expm1(std::log1p(-short_of) / a), 1e-15);
 }
 
+TEST(EntmaxLaws, OverScoresSpreadEvenlyThePeakFallsAsNToTheMinusOneOverAlpha) {
+  const auto evenly = [](std::size_t n) {
+    Row row(n);
+    for (std::size_t j = 0; j < n; ++j) row[j] = static_cast<double>(j) / static_cast<double>(n);
+    return row;
+  };
+  for (const double alpha : {1.25, 1.5, 2.0, 3.0}) {
+    const AnyNormalizer entmax = Entmax{.alpha = alpha};
+    const double fall =
+        largest(weigh(entmax, evenly(1'000'000)).weights) / largest(weigh(entmax, evenly(10'000)).weights);
+    EXPECT_NEAR(std::log(fall) / std::log(100.0), -1.0 / alpha, 0.01) << alpha;
+  }
+}
+
 TEST(AsentmaxLaws, ItIsEntmaxOfTheScaledScores) {
   const Row row = {0.3, -0.2, 0.9, 0.85, 0.1};
   const double scale = 0.4 + 0.3 * std::pow(std::log(6.0), 1.7);
