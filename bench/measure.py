@@ -107,14 +107,13 @@ def time_contenders(case, effort, probes):
     return samples, limits
 
 
-def ratios_to(samples, base):
-    """label -> spread of (its time / base's time of the same round)."""
-    base_times = np.asarray(samples[base])
+def paired_ratios(samples):
+    """ratios[a][b]: the spread over rounds of a's time / b's time in the same round."""
+    times = {label: np.asarray(values) for label, values in samples.items()}
     return {
-        label: spread_of((np.asarray(times) / base_times).tolist())
-        for label, times in samples.items()
-        if label != base
-    }
+        a: {b: spread_of((times[a] / times[b]).tolist()) for b in times if b != a}
+        for a in times
+    }  # fmt: skip
 
 
 def _add_rates(case, entry, samples, limits):
@@ -140,7 +139,7 @@ def run_case(case, effort, limits, say, check_only=False):
     base = next((c.label for c in case.contenders if c.peer == "sharpmax"), case.contenders[0].label)
     entry["base"] = base
     entry["seconds"] = {label: spread_of(times) for label, times in samples.items()}
-    entry["over_base"] = ratios_to(samples, base)
+    entry["ratios"] = paired_ratios(samples)
     entry["limits"] = {name: spread_of(values) for name, values in limit_samples.items()}
     _add_rates(case, entry, samples, limit_samples)
     _print_times(entry, say)
@@ -153,7 +152,7 @@ def _print_times(entry, say):
         if label == entry["base"]:
             line += "   1"
         else:
-            ratio = entry["over_base"][label]
+            ratio = entry["ratios"][label][entry["base"]]
             line += f"   {ratio['median']:.3g} [{ratio['q1']:.3g}, {ratio['q3']:.3g}]"
         if "gflops" in seconds:
             line += f"   {seconds['gflops']:.3g} GFLOP/s"

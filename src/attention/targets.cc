@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <hwy/highway.h>
-#include <omp.h>
 
 #include <cstdlib>
 #include <mutex>
@@ -71,6 +70,8 @@ std::string current_target() {
   const std::lock_guard lock(target_mutex);
   return hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());
 }
+
+std::string_view version() noexcept { return SHARPMAX_VERSION; }
 
 void force_target(std::string_view name) {
   const std::lock_guard lock(target_mutex);

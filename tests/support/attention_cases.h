@@ -118,6 +118,7 @@ class AttentionProblem {
   Buffer& query() { return query_; }
   Buffer& key() { return key_; }
   Buffer& value() { return value_; }
+  Buffer& bias() { return bias_; }
   Buffer& d_out() { return d_out_; }
   const Buffer& d_out() const { return d_out_; }
 

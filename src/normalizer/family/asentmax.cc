@@ -51,7 +51,8 @@ const Definition& asentmax() {
       .aliases = {},
       .formula = "entmax_alpha((delta + beta (ln(n + 1))^gamma) e)",
       .peak_as_n_grows =
-          "tends to 1 for a winner any fixed gap above the rest (alpha > 1; beta, gamma > 0): the reach "
+          "1 from some n on for a winner any fixed gap above the rest (alpha > 1; beta, gamma > 0): the "
+          "reach "
           "1 / ((alpha - 1) (delta + beta (ln(n + 1))^gamma)) of a competitor shrinks to 0",
       .parameters = {{.name = "alpha",
                       .default_value = {1.5},

@@ -26,8 +26,8 @@ const Definition& entmax() {
           "max((alpha - 1) e_j - tau, 0)^(1 / (alpha - 1)), tau such that they sum to 1; alpha = 1 is "
           "softmax",
       .peak_as_n_grows =
-          "1 for a winner 1 / (alpha - 1) above the rest, at any n; but keys closer than that share: k "
-          "of them in a band that narrows fast enough get about 1/k each",
+          "1 for a winner 1 / (alpha - 1) above the rest, at any n; over scores spread evenly it falls as "
+          "n^(-1/alpha)",
       .parameters = {{.name = "alpha",
                       .default_value = {1.5},
                       .domain = "a number in [1, 16]",

@@ -25,8 +25,7 @@ const Definition& entmax15() {
       .aliases = {},
       .formula = "max(e_j / 2 - tau, 0)^2, tau such that they sum to 1",
       .peak_as_n_grows =
-          "1 for a winner 2 above the rest, at any n; but k keys tied within 2 of it can take it down to "
-          "about 1/k",
+          "1 for a winner 2 above the rest, at any n; over scores spread evenly it falls as n^(-2/3)",
       .parameters = {},
       .weigh = weigh,
       .backward = backward,

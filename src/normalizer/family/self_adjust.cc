@@ -18,7 +18,10 @@ struct Range {
   std::size_t high_key = 0;
 
   double width() const noexcept { return high - low; }
-  double height(double e) const noexcept { return width() > 0.0 ? (e - low) / width() : 0.0; }
+  double height(double e) const noexcept {
+    if (std::isinf(width())) return (0.5 * e - 0.5 * low) / (0.5 * high - 0.5 * low);
+    return width() > 0.0 ? (e - low) / width() : 0.0;
+  }
 };
 
 Range range_of(std::span<const double> scores) {

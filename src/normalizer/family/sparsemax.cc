@@ -25,9 +25,7 @@ const Definition& sparsemax() {
       .aliases = {},
       .formula = "max(e_j - tau, 0), tau such that they sum to 1",
       .peak_as_n_grows =
-          "1 for a winner 1 above the rest, at any n; but n keys in a band narrower than 1/n get within that "
-          "band "
-          "of 1/n each",
+          "1 for a winner 1 above the rest, at any n; over scores spread evenly it falls as n^(-1/2)",
       .parameters = {},
       .weigh = weigh,
       .backward = backward,
