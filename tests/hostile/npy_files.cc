@@ -22,11 +22,13 @@ std::string header(const std::string& dictionary, int major = 1) {
   std::string file = "\x93NUMPY"s;
   file += static_cast<char>(major);
   file += '\0';
-  for (int i = 0; i < (major == 1 ? 2 : 4); ++i) file += static_cast<char>(dictionary.size() >> (8 * i) & 0xff);
+  for (int i = 0; i < (major == 1 ? 2 : 4); ++i)
+    file += static_cast<char>(dictionary.size() >> (8 * i) & 0xff);
   return file + dictionary;
 }
 
-std::string dictionary(const std::string& descr, const std::string& shape, const std::string& order = "False") {
+std::string dictionary(const std::string& descr, const std::string& shape,
+                       const std::string& order = "False") {
   return "{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
 }
 
@@ -84,7 +86,16 @@ std::vector<Defect> defects() {
       {"ShapeOverflowsInProduct", sound("(4294967296, 4294967296)", 8), 0, "64 bits"},
       {"ShapeOverflowsInBytes", sound("(4611686018427387904,)", 8), 0, "64 bits"},
       {"ShapeOverflowsBesideZero", sound("(0, 4294967296, 4294967296)", 0), 0, "64 bits"},
-      {"ShapeOf33Dimensions", sound("(" + [] { std::string s; for (int i = 0; i < 33; ++i) s += "1,"; return s; }() + ")", 4),
+      {"ShapeOf33Dimensions",
+       sound(
+           "(" +
+               [] {
+                 std::string s;
+                 for (int i = 0; i < 33; ++i) s += "1,";
+                 return s;
+               }() +
+               ")",
+           4),
        0, "more than 32"},
       {"DataOneByteShort", sound("(2,)", 7), 0, "asks for 8 bytes of data, but 7 are left"},
       {"DataOneByteLong", sound("(2,)", 9), 0, "asks for 8 bytes of data, but 9 follow"},
@@ -204,15 +215,24 @@ TEST(NpyFiles, AFailedWriteLeavesTheEarlierFileAndNoOther) {
   EXPECT_EQ(contents(folder / "kept.npy"), "earlier");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
   std::string words;
-  EXPECT_EQ(code_of([] { write_npy("/dev/full", {NpyType::boolean, {4}, "\0\0\0\0"}); }, &words), ErrorCode::io);
+  EXPECT_EQ(code_of(
+                [] {
+                  write_npy("/dev/full", {NpyType::boolean, {4}, "\0\0\0\0"});
+                },
+                &words),
+            ErrorCode::io);
   EXPECT_NE(words.find("No space left"), std::string::npos) << words;
-  EXPECT_EQ(code_of([&] { write_npy(folder / "no/such/a.npy", {NpyType::boolean, {1}, "\0"}); }), ErrorCode::io);
+  EXPECT_EQ(code_of([&] {
+              write_npy(folder / "no/such/a.npy", {NpyType::boolean, {1}, "\0"});
+            }),
+            ErrorCode::io);
 }
 
 class NpzFiles : public testing::Test {
  protected:
   NpzFiles() {
-    write_npz(folder_ / "good.npz", {{"a", {NpyType::float32, {2, 3}, numbers_}}, {"b", {NpyType::float32, {6}, numbers_}}});
+    write_npz(folder_ / "good.npz",
+              {{"a", {NpyType::float32, {2, 3}, numbers_}}, {"b", {NpyType::float32, {6}, numbers_}}});
     good_ = contents(folder_ / "good.npz");
   }
   void refuses(const std::string& bytes, const char* wanted) {
@@ -247,19 +267,20 @@ TEST_F(NpzFiles, CutShort) { refuses(good_.substr(0, good_.size() - 10), "not a 
 
 TEST_F(NpzFiles, DataThatBelieTheirChecksum) {
   std::string bytes = good_;
-  bytes[bytes.find("NUMPY") + 125] ^= 1;  // in the numbers
+  bytes[bytes.find("NUMPY") + 130] ^= 1;  // in the numbers
   refuses(bytes, "CRC");
 }
 
 TEST_F(NpzFiles, SameNameTwice) {
   std::string bytes = good_;
   for (std::size_t at = 0; (at = bytes.find("b.npy", at)) != std::string::npos;) bytes[at] = 'a';
-  refuses(bytes, "twice");
+  refuses(bytes, "two members have the same name");
 }
 
 TEST_F(NpzFiles, MemberThatIsNotNpy) {
   std::string bytes = good_;
-  for (std::size_t at = 0; (at = bytes.find("a.npy", at)) != std::string::npos;) bytes.replace(at, 5, "a.pkl");
+  for (std::size_t at = 0; (at = bytes.find("a.npy", at)) != std::string::npos;)
+    bytes.replace(at, 5, "a.pkl");
   refuses(bytes, "not a .npy");
 }
 
@@ -278,7 +299,11 @@ TEST_F(NpzFiles, UnknownCompression) {
 
 TEST_F(NpzFiles, AFullDiskIsReported) {
   std::string words;
-  EXPECT_EQ(code_of([&] { write_npz("/dev/full", {{"a", {NpyType::float32, {6}, numbers_}}}); }, &words),
+  EXPECT_EQ(code_of(
+                [&] {
+                  write_npz("/dev/full", {{"a", {NpyType::float32, {6}, numbers_}}});
+                },
+                &words),
             ErrorCode::io);
   EXPECT_NE(words.find("No space left"), std::string::npos) << words;
 }
