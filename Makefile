@@ -36,7 +36,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (default 600)
 bench: ## compare with the peers, outputs first; writes build/bench.json
 	@scripts/setup bench
 	@scripts/build release
-	@scripts/bench
+	@PYTHONPATH=build/python $(PYTHON) bench/compare.py --output build/bench.json
 
 bench-table: ## fill the README's table from build/bench.json
 	@scripts/update-readme bench

@@ -20,29 +20,6 @@ void map_features(std::span<double> row) {
   for (double& x : row) x = feature_map(x);
 }
 
-// Adds the bias and applies the mask. A masked key is -inf whatever else it would be, NaN included.
-void add_bias_and_mask(const AttentionRequest& request, const RowIndex& at, std::int64_t first_key,
-                       std::span<double> scores, std::span<double> bias) {
-  const Extents<4> whole = {request.query.shape[0], request.query.shape[1], request.query.shape[2],
-                            request.key.shape[2]};
-  if (request.bias.present()) {
-    const AnyTensor<4> view = broadcast_to(request.bias, whole);
-    read_row(view, at, bias);
-    const double lowest = mask_bias(view.dtype);
-    for (std::size_t j = 0; j < scores.size(); ++j) {
-      const double b = bias[to_size(first_key) + j];
-      scores[j] = b <= lowest ? kMasked : scores[j] + b;
-    }
-  }
-  if (request.mask.present()) {
-    const TensorView<const bool, 4> view = broadcast_to(request.mask, whole);
-    for (std::size_t j = 0; j < scores.size(); ++j) {
-      const std::int64_t key = first_key + static_cast<std::int64_t>(j);
-      if (!view(at.batch, at.head, at.row, key)) scores[j] = kMasked;
-    }
-  }
-}
-
 }  // namespace
 
 Scratch::Scratch(const AttentionRequest& request)
@@ -79,6 +56,28 @@ double feature_map_slope(double x) { return x > 0.0 ? 1.0 : std::exp(x); }
 RowIndex key_row(const AttentionRequest& request, const RowIndex& query, std::int64_t first_key, std::size_t j) {
   const std::int64_t group = request.query.shape[1] / request.key.shape[1];
   return {query.batch, query.head / group, first_key + static_cast<std::int64_t>(j)};
+}
+
+void add_bias_and_mask(const AttentionRequest& request, const RowIndex& at, std::int64_t first_key,
+                       std::span<double> scores, std::span<double> bias) {
+  const Extents<4> whole = {request.query.shape[0], request.query.shape[1], request.query.shape[2],
+                            request.key.shape[2]};
+  if (request.bias.present()) {
+    const AnyTensor<4> view = broadcast_to(request.bias, whole);
+    read_row(view, at, bias);
+    const double lowest = mask_bias(view.dtype);
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      const double b = bias[to_size(first_key) + j];
+      scores[j] = b <= lowest ? kMasked : scores[j] + b;
+    }
+  }
+  if (request.mask.present()) {
+    const TensorView<const bool, 4> view = broadcast_to(request.mask, whole);
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      const std::int64_t key = first_key + static_cast<std::int64_t>(j);
+      if (!view(at.batch, at.head, at.row, key)) scores[j] = kMasked;
+    }
+  }
 }
 
 WeighedRow weigh(const AttentionRequest& request, const AnyNormalizer& normalizer, const RowIndex& at,

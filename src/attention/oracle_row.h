@@ -42,6 +42,11 @@ double feature_map_slope(double x);
 // Row of the key and value tensors that holds the j-th key of a row.
 RowIndex key_row(const AttentionRequest& request, const RowIndex& query, std::int64_t first_key, std::size_t j);
 
+// Adds the bias and applies the mask to the scores of keys first_key, first_key + 1, ... A masked key
+// is -inf whatever else it would be, NaN included. `bias` is scratch of the size of all keys.
+void add_bias_and_mask(const AttentionRequest& request, const RowIndex& at, std::int64_t first_key,
+                       std::span<double> scores, std::span<double> bias);
+
 // Scores and weights of one row. scratch.query is left holding the query, mapped for `linear`.
 WeighedRow weigh(const AttentionRequest& request, const AnyNormalizer& normalizer, const RowIndex& at,
                  KeyRange keys, Scratch& scratch);

@@ -1,0 +1,33 @@
+"""What the peers share."""
+
+import importlib
+import importlib.metadata
+
+import numpy as np
+
+
+class BasePeer:
+    name = ""
+    module = ""  # what must be importable
+
+    def __init__(self, threads):
+        self.threads = threads
+
+    def missing(self):
+        try:
+            importlib.import_module(self.module)
+        except ImportError as error:
+            return f"not installed ({error})"
+        return None
+
+    def version(self):
+        return importlib.metadata.version(self.module)
+
+    def forward(self, problem, normalizer):
+        return None
+
+    def backward(self, problem):
+        return None
+
+    def as_array(self, result):
+        return np.asarray(result)

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""The README's tables, made from a result of bench/compare.py.
+
+    bench/table.py build/bench.json
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from bars import BARS  # noqa: E402
+
+PEER_COLUMNS = ("torch SDPA", "torch written out", "FlexAttention", "onnxruntime", "JAX")
+PEER_CASES = r"(prefill|decode|backward)/(full/|causal/|grouped/)?d\d+/n\d+"
+
+
+def number(value):
+    return f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def cell(bar, run):
+    """Measured value with its quartiles, and at which case if there were several; and whether the bar stands."""
+    measured = bar.measured(run) if run else None
+    if measured is None:
+        return "not measured", None
+    spread, case = measured
+    value, q1, q3 = (spread[key] * bar.scale for key in ("median", "q1", "q3"))
+    text = number(value) + bar.unit
+    if q1 != q3:
+        text += f" [{number(q1)}, {number(q3)}]"
+    matching = [c for c in run["cases"] if re.fullmatch(bar.cases, c["case"])]
+    if len(matching) > 1:
+        text += f", at {case.split('/', 1)[1]}"
+    return text, bar.reached(value)
+
+
+def threshold(bar, value):
+    if value is None:
+        return ""
+    return f"{'≥' if bar.at_least else '≤'} {value:g}{bar.unit}"
+
+
+def bar_rows(runs):
+    """Rows of the table, and the sentences about what was missed."""
+    rows, missed, unmeasured = [], [], []
+    for bar in BARS:
+        cells = []
+        for threads in (1, 2):
+            if threads not in bar.threads:
+                cells.append("")
+                continue
+            text, reached = cell(bar, runs.get(threads))
+            cells.append(f"**{text}**" if reached is False else text)
+            words = "one thread" if threads == 1 else "two threads"
+            if reached is False:
+                missed.append(f"{bar.what}, {words} ({text}; wanted {threshold(bar, bar.bar)})")
+            elif reached is None:
+                unmeasured.append(f"{bar.what}, {words}")
+        rows.append((bar.what, threshold(bar, bar.bar), threshold(bar, bar.aim), *cells))
+    return rows, missed, unmeasured
+
+
+def markdown(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def peer_rows(run):
+    rows = []
+    for case in run["cases"]:
+        if not re.fullmatch(PEER_CASES, case["case"]) or "sharpmax" not in case.get("seconds", {}):
+            continue
+        ours = case["seconds"]["sharpmax"]
+        row = [case["case"], f"{1e3 * ours['median']:.2f} ms"]
+        for peer in PEER_COLUMNS:
+            spread = case["ratios"].get(peer, {}).get("sharpmax")
+            row.append(number(spread["median"]) + "×" if spread else "")
+        rows.append(row)
+    return rows
+
+
+def closing_words(missed, unmeasured):
+    words = []
+    if missed:
+        words.append(f"Bars missed ({len(missed)}, bold above): " + "; ".join(missed) + ".")
+    elif not unmeasured:
+        words.append("Every bar is reached.")
+    if unmeasured:
+        words.append(f"Not measured in this run ({len(unmeasured)}): " + "; ".join(unmeasured) + ".")
+    return "\n\n".join(words)
+
+
+def provenance(result):
+    run = result["runs"][0]
+    machine, versions = run["machine"], run["versions"]
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"Measured {result['date'][:10]} ({result['effort']} run) on {machine['processor']}, {machine['processors']} "
+        f"processors, {machine['target']}; {listed}. Median of paired ratios [quartiles]; where a row stands for "
+        "several cases, the worst is shown."
+    )
+
+
+def render(result):
+    runs = {run["threads"]: run for run in result["runs"]}
+    rows, missed, unmeasured = bar_rows(runs)
+    parts = [markdown(("what", "bar", "aim", "one thread", "two threads"), rows)]
+    parts += [closing_words(missed, unmeasured), provenance(result)]
+    first = result["runs"][0]
+    peers = peer_rows(first)
+    if peers:
+        words = "one thread" if first["threads"] == 1 else f"{first['threads']} threads"
+        parts.append(f"Time of each peer over ours, {words}:")
+        parts.append(markdown(("case", "sharpmax", *PEER_COLUMNS), peers))
+    return "\n\n".join(part for part in parts if part)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("result", type=pathlib.Path, help="what bench/compare.py -o wrote")
+    result = json.loads(parser.parse_args().result.read_text())
+    if result.get("schema") != "sharpmax.bench/1":
+        sys.exit(f"table.py: schema is {result.get('schema')!r}; wanted 'sharpmax.bench/1'")
+    print(render(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Contenders of a forward problem, each held against the reference on sampled rows."""
+
+import numpy as np
+
+import reference
+from measure import Contender
+
+
+class ForwardCheck:
+    """Errors over what is allowed; the reference of each rule is computed once."""
+
+    def __init__(self, problem):
+        self.problem = problem
+        self.wanted = {}
+
+    def _wanted(self, rule):
+        if rule not in self.wanted:
+            exact = reference.forward_rows(self.problem, rule)
+            plain = reference.forward_rows(self.problem, rule, np.float32)
+            self.wanted[rule] = exact, reference.allowance(exact, plain)
+        return self.wanted[rule]
+
+    def error_over_allowed(self, out, rule):
+        exact, allowed = self._wanted(rule)
+        found = np.stack([out[0, head, row] for head, row in reference.sampled_rows(self.problem)])
+        return reference.largest_error(found, exact) / allowed
+
+
+def contender(label, peer, run, check, rule):
+    return Contender(
+        label, peer.name, run, lambda: check.error_over_allowed(peer.as_array(run()), rule)
+    )
+
+
+def contenders_for(problem, normalizer, peers, check=None):
+    """Every peer that can do it, ours first; labels are the peers' names."""
+    check = check or ForwardCheck(problem)
+    found = []
+    for peer in peers.values():
+        run = peer.forward(problem, normalizer)
+        if run is not None:
+            rule = getattr(peer, "references", {}).get(normalizer, normalizer)
+            found.append(contender(peer.name, peer, run, check, rule))
+    return found

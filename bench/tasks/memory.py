@@ -1,0 +1,55 @@
+"""How much memory a decode over a million keys takes beyond its inputs, every statistic on.
+
+Run as a program in a process of its own: peak memory of a process never falls again."""
+
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+
+N, FEATURES = 1_048_576, 64
+
+
+def _peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def measure(n=N):
+    import numpy as np
+
+    import sharpmax
+
+    small = np.ones((1, 1, 64, FEATURES), np.float32)
+    wishes = {"column_mass": True, "map": (1, 64)}
+    wishes.update(dict.fromkeys(("log_partition", "entropy", "peak_weight", "peak_key", "effective_support"), True))
+    wishes.update(dict.fromkeys(("support", "mass", "temperature", "threshold", "top", "gaps"), True))
+    sharpmax.attention(small, small, small, return_stats=True)  # code and thread stacks are not its rows
+    random = np.random.default_rng(1)
+    query = random.standard_normal((1, 1, 1, FEATURES), dtype=np.float32)
+    key, value = (np.empty((1, 1, n, FEATURES), np.float32) for _ in range(2))
+    for array in (key, value):
+        random.standard_normal(dtype=np.float32, out=array)
+    before = _peak_bytes()
+    _, stats = sharpmax.attention(query, key, value, return_stats=wishes)
+    growth = _peak_bytes() - before
+    return {
+        "case": f"memory/decode/d{FEATURES}/n{n}",
+        "facts": {"heads": 1, "keys": n, "features": FEATURES, "peak_weight": float(stats.peak_weight.item())},
+        "input_bytes": key.nbytes + value.nbytes + query.nbytes,
+        "bytes_beyond_inputs": growth,
+    }
+
+
+def run(say, tiny=False):
+    arguments = [sys.executable, "-m", "tasks.memory", *(["200"] if tiny else [])]
+    here = pathlib.Path(__file__).parents[1]
+    finished = subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True, cwd=here)
+    entry = json.loads(finished.stdout)
+    say(entry["case"])
+    say(f"  {entry['bytes_beyond_inputs'] / 2**20:.1f} MiB beyond {entry['input_bytes'] / 2**20:.0f} MiB of inputs")
+    return entry
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*(int(n) for n in sys.argv[1:]))))

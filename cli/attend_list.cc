@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "cli/attend.h"
+#include "cli/console.h"
+#include "cli/table.h"
+
+namespace sharpmax::cli {
+namespace {
+
+// A choice is shown by its word, a list of numbers as it is written in text.
+std::string default_of(const ParameterInfo& parameter) {
+  if (!parameter.choices.empty()) {
+    const auto index = static_cast<std::size_t>(parameter.default_value.at(0));
+    return std::string(parameter.choices.at(index));
+  }
+  return fmt::format("{}", fmt::join(parameter.default_value, "/"));
+}
+
+Json json_of(const ParameterInfo& parameter) {
+  Json value;
+  if (!parameter.choices.empty()) {
+    value = default_of(parameter);
+  } else if (parameter.default_value.size() == 1) {
+    value = parameter.default_value[0];
+  } else {
+    value = parameter.default_value;
+  }
+  return {{"name", parameter.name},
+          {"default", value},
+          {"domain", parameter.domain},
+          {"learnable", parameter.learnable},
+          {"choices", parameter.choices}};
+}
+
+void print_list_json(const std::vector<NormalizerInfo>& members) {
+  Json list = Json::array();
+  for (const NormalizerInfo& member : members) {
+    Json parameters = Json::array();
+    for (const ParameterInfo& parameter : member.parameters) parameters.push_back(json_of(parameter));
+    list.push_back({{"name", member.name},
+                    {"aliases", member.aliases},
+                    {"formula", member.formula},
+                    {"parameters", parameters},
+                    {"needs_queries_and_keys", member.needs_queries_and_keys},
+                    {"peak_as_n_grows", member.peak_as_n_grows}});
+  }
+  print_json(Json{{"schema", "sharpmax.attend.list/1"}, {"normalizers", list}});
+}
+
+std::string described(const ParameterInfo& parameter) {
+  const bool unset = parameter.default_value.size() == 1 && std::isnan(parameter.default_value[0]);
+  std::string text = fmt::format("{}{}", parameter.name, unset ? "" : "=" + default_of(parameter));
+  if (!parameter.choices.empty()) {
+    text += fmt::format(": {}", fmt::join(parameter.choices, ", "));
+  } else {
+    text += fmt::format(": {}", parameter.domain);
+  }
+  return text + (parameter.learnable ? "; learnable" : "");
+}
+
+}  // namespace
+
+int run_list(bool json) {
+  const std::vector<NormalizerInfo> members = family();
+  if (json) {
+    print_list_json(members);
+    return kOk;
+  }
+  const bool colour = colour_wanted();
+  std::string text = wrapped(
+                         "e_j is a score, m the row's largest, n the number of unmasked keys. Parameters "
+                         "go after the name: softmax:beta=2. One value per head is written 1/2/3.") +
+                     "\n";
+  for (const NormalizerInfo& member : members) {
+    constexpr std::size_t kIndent = 4;
+    const auto line = [&](std::string_view words) {
+      return "    " + wrapped(words, kScreenWidth - kIndent, 0) + "\n";
+    };
+    const auto indented = [&](std::string block) {
+      for (std::size_t at = block.find('\n'); at + 1 < block.size(); at = block.find('\n', at + 1)) {
+        block.insert(at + 1, kIndent, ' ');
+      }
+      return block;
+    };
+    text += "\n" + inked(member.name, Ink::bold, colour);
+    if (!member.aliases.empty()) text += fmt::format(" (also {})", fmt::join(member.aliases, ", "));
+    text += "\n" + indented(line(member.formula));
+    for (const ParameterInfo& parameter : member.parameters) text += indented(line(described(parameter)));
+    text += inked(indented(line(fmt::format("as n grows: {}", member.peak_as_n_grows))), Ink::dim, colour);
+  }
+  print(text);
+  return kOk;
+}
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,22 @@
+// What a subcommand is: it adds its words to the command line and returns what to do when
+// they were given. A new subcommand is one file with such a function and one line in main.cc.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace sharpmax::cli {
+
+enum ExitCode : int { kOk = 0, kCheckFailed = 1, kUsage = 2, kBadFile = 3, kLimit = 4, kInterrupted = 130 };
+
+struct Command {
+  CLI::App* words = nullptr;
+  std::function<int()> run;  // returns an exit code, or throws Error
+};
+
+Command add_attend(CLI::App& program);
+Command add_bench(CLI::App& program);
+
+int print_version(bool verbose, bool json);
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,38 @@
+#include "cli/console.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "sharpmax/error.h"
+
+namespace sharpmax::cli {
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::io, fmt::format("standard output could not be written: {}", std::strerror(errno)));
+  }
+}
+
+void print_json(const Json& data) { print(data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+
+void narrate(std::string_view sentence) {
+  std::fwrite(sentence.data(), 1, sentence.size(), stderr);
+  std::fputc('\n', stderr);
+}
+
+Progress::Progress() : visible_(::isatty(STDERR_FILENO) == 1) {}
+Progress::~Progress() { show(""); }
+
+void Progress::show(std::string_view what) {
+  if (!visible_) return;
+  constexpr std::string_view kWipe = "\r\x1b[K";
+  std::fwrite(kWipe.data(), 1, kWipe.size(), stderr);
+  std::fwrite(what.data(), 1, what.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,32 @@
+// Data go to stdout, everything else to stderr.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace sharpmax::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Throws Error{io} if standard output does not take it (a full disk, a closed descriptor).
+void print(std::string_view text);
+// Pretty-printed, doubles with all the digits they have; not-a-number and infinities are null.
+void print_json(const Json& data);
+
+// A sentence of narration, on stderr.
+void narrate(std::string_view sentence);
+
+// One line of progress that overwrites itself; silent unless stderr is a terminal.
+class Progress {
+ public:
+  Progress();
+  ~Progress();  // wipes the line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(std::string_view what);
+
+ private:
+  bool visible_;
+};
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,101 @@
+// sharpmax: the command line. Errors become one sentence on stderr and an exit code.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <new>
+
+#include "base/atomic_file.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/help.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  sharpmax attend --demo               what each normalizer does as n grows\n"
+    "  sharpmax attend --list               the normalizers and their formulas\n"
+    "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
+    "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
+    "\n"
+    "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
+    "130 interrupted. NO_COLOR, SHARPMAX_TARGET and OMP_NUM_THREADS are heeded.";
+
+extern "C" void on_interrupt(int) {
+  remove_unfinished_files();
+  ::_exit(kInterrupted);
+}
+
+int complain(const std::string& sentence, int code) {
+  narrate("sharpmax: " + sentence);
+  return code;
+}
+
+std::string help_of(const CLI::App& words) {
+  std::string text = words.help(words.get_parent() ? "sharpmax" : "");
+  // CLI11 puts two empty lines between groups.
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
+int code_of(ErrorCode code) {
+  return code == ErrorCode::bad_file || code == ErrorCode::io ? kBadFile : kUsage;
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App program(
+      "Sharp attention at any size: attention under any normalizer, and what it does as "
+      "the number of keys grows.",
+      "sharpmax");
+  program.formatter(std::make_shared<WrappingFormatter>());
+  program.footer(kFooter);
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  bool version = false, verbose = false, json = false;
+  program.add_flag("--version", version, "Print the version");
+  program.add_flag("--verbose", verbose, "With --version: compiler, instruction sets, BLAS, threads");
+  program.add_flag("--json", json, "With --version: as JSON");
+  program.require_subcommand(0, 1);
+  const Command commands[] = {add_attend(program), add_bench(program)};
+
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = program.get_subcommands();
+    print(help_of(chosen.empty() ? program : *chosen[0]));
+    return kOk;
+  } catch (const CLI::ParseError& error) {
+    return complain(error.what(), kUsage);
+  }
+  for (const Command& command : commands) {
+    if (command.words->parsed()) return command.run();
+  }
+  if (version) return print_version(verbose, json);
+  if (verbose || json) return complain("--verbose and --json go with --version or a command", kUsage);
+  print(help_of(program));
+  return kOk;
+}
+
+int run(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const Error& error) {
+    return complain(error.what(), code_of(error.code()));
+  } catch (const std::bad_alloc&) {
+    return complain("not enough memory", kLimit);
+  } catch (const std::exception& error) {
+    return complain(fmt::format("unexpected: {}", error.what()), kCheckFailed);
+  }
+}
+
+}  // namespace
+}  // namespace sharpmax::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, sharpmax::cli::on_interrupt);
+  std::signal(SIGTERM, sharpmax::cli::on_interrupt);
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
+  return sharpmax::cli::run(argc, argv);
+}

@@ -1,0 +1,56 @@
+// Tables for people: aligned columns, colour where the terminal wants it, text wrapped at 80.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sharpmax::cli {
+
+inline constexpr std::size_t kScreenWidth = 80;
+
+enum class Ink { plain, bold, dim, green, red };
+
+// Whether standard output shows colour: a terminal, no NO_COLOR, TERM not "dumb".
+bool colour_wanted();
+
+struct Cell {
+  std::string text;
+  Ink ink = Ink::plain;
+};
+
+class Table {
+ public:
+  enum class Align { left, right };
+
+  explicit Table(std::vector<Align> columns, std::size_t gap = 2) : columns_(std::move(columns)), gap_(gap) {}
+
+  void add(std::vector<Cell> row) { rows_.push_back({std::move(row), {}}); }
+  // A line of text across all columns.
+  void add_heading(std::string text) { rows_.push_back({{}, std::move(text)}); }
+  std::string text(bool colour) const;
+
+ private:
+  struct Row {
+    std::vector<Cell> cells;
+    std::string heading;  // not empty: in place of cells
+  };
+  std::vector<Align> columns_;
+  std::size_t gap_;  // spaces between columns
+  std::vector<Row> rows_;
+};
+
+std::string inked(std::string_view text, Ink ink, bool colour);
+
+// Words refilled into lines of at most `width`, every one but the first indented.
+std::string wrapped(std::string_view text, std::size_t width = kScreenWidth, std::size_t indent = 0);
+
+// A weight or a share in five columns: 0.992, 3e-05, 0.
+std::string short_number(double value);
+// 16, 256, 1K, 64K, 1M where a power of two allows; all digits elsewhere.
+std::string short_count(long long n);
+// 1,048,576
+std::string grouped(long long n);
+
+}  // namespace sharpmax::cli

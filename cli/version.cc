@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/machine_limits.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "sharpmax/machine.h"
+
+namespace sharpmax::cli {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+}  // namespace
+
+int print_version(bool verbose, bool json) {
+  if (json) {
+    print_json(Json{{"schema", "sharpmax.version/1"},
+                    {"version", version()},
+                    {"compiler", compiler()},
+                    {"targets_compiled", compiled_targets()},
+                    {"targets_available", available_targets()},
+                    {"target", current_target()},
+                    {"blas", nullptr},
+                    {"threads", default_threads()}});
+    return kOk;
+  }
+  std::string text = fmt::format("sharpmax {}\n", version());
+  if (verbose) {
+    text += fmt::format("compiler           {}\n", compiler());
+    text += fmt::format("targets compiled   {}\n", fmt::join(compiled_targets(), " "));
+    text += fmt::format("targets available  {}\n", fmt::join(available_targets(), " "));
+    text += fmt::format("target in use      {}\n", current_target());
+    text += "BLAS               none\n";
+    text += fmt::format("OpenMP threads     {}\n", default_threads());
+  }
+  print(text);
+  return kOk;
+}
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,136 @@
+// Products with keys and values where they lie: rows of features, some stride apart.
+#if defined(SHARPMAX_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SHARPMAX_DOT_INL_H_
+#undef SHARPMAX_DOT_INL_H_
+#else
+#define SHARPMAX_DOT_INL_H_
+#endif
+
+#include <cstring>
+
+#include "attention/kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR
+// Lane i of the result is the sum of v[i]'s lanes, within each 128-bit block.
+HWY_INLINE FloatVec SumBlocksOfFour(FloatVec a, FloatVec b, FloatVec c, FloatVec e) {
+  const FloatTag d;
+  const hn::Repartition<double, FloatTag> dd;
+  const FloatVec ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  const FloatVec ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+  const auto ab2 = hn::BitCast(dd, ab), ce2 = hn::BitCast(dd, ce);
+  return hn::Add(hn::BitCast(d, hn::InterleaveLower(dd, ab2, ce2)),
+                 hn::BitCast(d, hn::InterleaveUpper(dd, ab2, ce2)));
+}
+#endif
+
+// Lane i of the result is the sum of v[i]'s lanes. A template, so that only the branch of this
+// vector length is compiled.
+template <std::size_t kN>
+HWY_INLINE FloatVec SumEach(const FloatVec* v) {
+  const FloatTag d;
+#if HWY_TARGET == HWY_SCALAR
+  (void)d;
+  return v[0];
+#else
+  if constexpr (kN == 4) {
+    return SumBlocksOfFour(v[0], v[1], v[2], v[3]);
+  } else if constexpr (kN == 8) {
+    const FloatVec low = SumBlocksOfFour(v[0], v[1], v[2], v[3]);
+    const FloatVec high = SumBlocksOfFour(v[4], v[5], v[6], v[7]);
+    return hn::Add(hn::ConcatLowerLower(d, high, low), hn::ConcatUpperUpper(d, high, low));
+  } else {
+    static_assert(kN == 16);
+    FloatVec w[4];
+    SHARPMAX_UNROLL
+    for (std::size_t i = 0; i < 4; ++i) w[i] = SumBlocksOfFour(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
+    const FloatVec even = hn::Add(hn::ConcatLowerLower(d, w[2], w[0]), hn::ConcatUpperUpper(d, w[2], w[0]));
+    const FloatVec odd = hn::Add(hn::ConcatLowerLower(d, w[3], w[1]), hn::ConcatUpperUpper(d, w[3], w[1]));
+    return hn::OddEvenBlocks(hn::Add(odd, hn::SwapAdjacentBlocks(odd)),
+                             hn::Add(even, hn::SwapAdjacentBlocks(even)));
+  }
+#endif
+}
+
+// scores[r][i] = queries[r] . keys[i] for kRows rows and kLanes / kRows keys. Queries are padded with
+// zeros to whole vectors; the last vector of a key is read only as far as the key goes.
+template <std::size_t kRows>
+HWY_INLINE void DotKeys(const float* HWY_RESTRICT queries, std::size_t query_stride, const float* HWY_RESTRICT keys,
+                        std::int64_t key_stride, std::size_t features, float* HWY_RESTRICT scores,
+                        std::size_t score_stride) {
+  constexpr std::size_t kKeys = kLanes / kRows;
+  const FloatTag d;
+  FloatVec sum[kLanes];
+  SHARPMAX_UNROLL
+  for (std::size_t i = 0; i < kLanes; ++i) sum[i] = hn::Zero(d);
+  std::size_t f = 0;
+  for (; f + kLanes <= features; f += kLanes) {
+    FloatVec q[kRows];
+    SHARPMAX_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) q[r] = hn::LoadU(d, queries + r * query_stride + f);
+    SHARPMAX_UNROLL
+    for (std::size_t i = 0; i < kKeys; ++i) {
+      const FloatVec k = hn::LoadU(d, keys + static_cast<std::int64_t>(i) * key_stride + f);
+      SHARPMAX_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) sum[r * kKeys + i] = hn::MulAdd(q[r], k, sum[r * kKeys + i]);
+    }
+  }
+  if (f < features) {
+    const auto there = hn::FirstN(d, features - f);
+    SHARPMAX_UNROLL
+    for (std::size_t i = 0; i < kKeys; ++i) {
+      const FloatVec k = hn::MaskedLoad(there, d, keys + static_cast<std::int64_t>(i) * key_stride + f);
+      SHARPMAX_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) {
+        sum[r * kKeys + i] = hn::MulAdd(hn::LoadU(d, queries + r * query_stride + f), k, sum[r * kKeys + i]);
+      }
+    }
+  }
+  HWY_ALIGN float all[kLanes];
+  hn::Store(SumEach<kLanes>(sum), d, all);
+  SHARPMAX_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) std::memcpy(scores + r * score_stride, all + r * kKeys, kKeys * sizeof(float));
+}
+
+// out[r][v] += sum_i weights[r][i] * values[i][v] for kRows rows, kVectors vectors of features and
+// `count` keys. `last`: lanes of the last vector that exist.
+template <std::size_t kRows, std::size_t kVectors>
+HWY_INLINE void FoldValues(const float* HWY_RESTRICT weights, std::size_t weight_stride,
+                           const float* HWY_RESTRICT values, std::int64_t value_stride, std::size_t count,
+                           std::size_t last, float* HWY_RESTRICT out, std::size_t out_stride) {
+  const FloatTag d;
+  const auto there = hn::FirstN(d, last);
+  FloatVec sum[kRows][kVectors];
+  SHARPMAX_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::LoadU(d, out + r * out_stride + v * kLanes);
+  }
+  for (std::size_t i = 0; i < count; ++i, values += value_stride) {
+    FloatVec b[kVectors];
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v + 1 < kVectors; ++v) b[v] = hn::LoadU(d, values + v * kLanes);
+    b[kVectors - 1] = last == kLanes ? hn::LoadU(d, values + (kVectors - 1) * kLanes)
+                                     : hn::MaskedLoad(there, d, values + (kVectors - 1) * kLanes);
+    SHARPMAX_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const FloatVec w = hn::Set(d, weights[r * weight_stride + i]);
+      SHARPMAX_UNROLL
+      for (std::size_t v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(w, b[v], sum[r][v]);
+    }
+  }
+  SHARPMAX_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, out + r * out_stride + v * kLanes);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax
+HWY_AFTER_NAMESPACE();
+
+#endif  // SHARPMAX_DOT_INL_H_

@@ -1,0 +1,257 @@
+// One block of queries against all of its keys: see prefill.h.
+#include "attention/kernels/prefill.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attention/rows/dispatch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/kernels/prefill.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+//
+#include "attention/kernels/groups-inl.h"
+#include "attention/kernels/out-inl.h"
+#include "attention/kernels/row_statistics.h"
+#include "attention/kernels/scores-inl.h"
+#include "attention/kernels/streaming-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax {
+namespace HWY_NAMESPACE {
+
+TileShape GetTileShape() { return {kTileRows, kTileKeys, kLanes}; }
+
+void PackHead(const AttentionRequest& request, const PackedHead& head, bool feature_map, std::size_t begin,
+              std::size_t end, float* line) {
+  const Segment& segment = *head.segment;
+  const std::size_t padded = round_up(head.key_count, kTileKeys);
+  PackPanels(request.key, segment.batch, head.kv_head, segment.key_begin, head.key_count, begin, end - begin,
+             feature_map, line, head.keys);
+  PackColumns(request.value, segment.batch, head.kv_head, segment.key_begin, head.key_count, padded,
+              begin * kTileKeys, end * kTileKeys, false, line, head.values);
+  if (head.keys_by_row != nullptr) {
+    PackColumns(request.key, segment.batch, head.kv_head, segment.key_begin, head.key_count, padded,
+                begin * kTileKeys, end * kTileKeys, feature_map, line, head.keys_by_row);
+  }
+  if (head.values_by_panel != nullptr) {
+    PackPanels(request.value, segment.batch, head.kv_head, segment.key_begin, head.key_count, begin,
+               end - begin, false, line, head.values_by_panel);
+  }
+}
+
+HWY_INLINE void FinishRow(const PrefillJob& job, const PackedHead& head, const BlockRow& row,
+                          const RowOutcome& outcome, const float* folded) {
+  WriteOut(job.call->out, head.segment->batch, row, outcome.scale, folded);
+  if (job.call->statistics != nullptr) {
+    write_row(*job.call->statistics, head.segment->batch, row.head, row.query, outcome);
+  }
+}
+
+struct BlockContext {
+  ScoreContext scores;
+  std::size_t value_features;
+  std::size_t padded;      // keys rounded up to whole panels
+  std::size_t out_stride;  // of folded rows
+};
+
+HWY_INLINE BlockContext MakeContext(const PrefillJob& job, const PackedHead& head) {
+  const AttentionRequest& request = job.call->request;
+  BlockContext context;
+  context.scores = MakeScoreContext(request, *head.segment);
+  context.value_features = static_cast<std::size_t>(request.value.shape[3]);
+  context.padded = round_up(head.key_count, kTileKeys);
+  context.out_stride = round_up(context.value_features, kTileKeys);
+  return context;
+}
+
+// Packs every group's queries; then as SeeBlock.
+HWY_INLINE PanelRange OpenBlock(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                                std::size_t feature, const BlockScratch& scratch, PanelRange* visible) {
+  for (std::size_t g = 0; g * kTileRows < rows.size(); ++g) {
+    PackQueries(job.call->request.query, head.segment->batch, GroupOf(rows, g), job.scale, job.feature_map,
+                scratch.line, scratch.queries + g * kTileRows * feature);
+  }
+  return SeeBlock(rows, visible);
+}
+
+template <bool kStatistics>
+HWY_NOINLINE void StreamBlock(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                              const BlockScratch& scratch) {
+  const FloatTag d;
+  const BlockContext context = MakeContext(job, head);
+  const std::size_t feature = context.scores.feature;
+  const std::size_t groups = (rows.size() + kTileRows - 1) / kTileRows;
+  double sinks[kBlockRows];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t keys = CountKeys(context.scores, rows[i]);
+    const Rule rule = RuleFor(job.call->normalizer, rows[i].head, keys);
+    rows[i].beta = rule.beta;
+    sinks[i] = rule.sink;
+  }
+  GroupState states[kMaxGroups];
+  for (std::size_t g = 0; g < groups; ++g) states[g].Reset();
+  PanelRange visible[kMaxGroups];
+  const PanelRange all = OpenBlock(job, head, rows, feature, scratch, visible);
+  std::fill_n(scratch.folded, groups * kTileRows * context.out_stride, 0.0f);
+
+  for (std::size_t block = all.first / kBlockPanels * kBlockPanels; block < all.second; block += kBlockPanels) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::size_t begin = std::max(block, visible[g].first);
+      const std::size_t end = std::min(block + kBlockPanels, visible[g].second);
+      if (begin >= end) continue;
+      const auto group = GroupOf(rows, g);
+      HWY_ALIGN float row_max[kTileRows * kLanes];
+      std::fill_n(row_max, kTileRows * kLanes, -std::numeric_limits<float>::infinity());
+      ScoreGroup(context.scores, group, scratch.queries + g * kTileRows * feature, head.keys, begin, end,
+                 scratch.tiles, row_max);
+      float rescale[kTileRows] = {};
+      const std::int64_t first_key = head.segment->key_begin + static_cast<std::int64_t>(begin * kTileKeys);
+      for (std::size_t r = 0; r < group.size(); ++r) {
+        const float top = hn::GetLane(hn::MaxOfLanes(d, hn::Load(d, row_max + r * kLanes)));
+        rescale[r] = WeighStreaming<kStatistics>(scratch.tiles + r * kTileKeys, end - begin, top, first_key, r,
+                                                 states[g]);
+      }
+      FoldGroup(scratch.tiles, end - begin, begin, context.padded, head.values, context.value_features, rescale,
+                scratch.folded + g * kTileRows * context.out_stride, context.out_stride);
+    }
+  }
+
+  RowOutcome outcome = scratch.outcome;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    empty_outcome(job.wishes, outcome);
+    FinishStreaming(states[i / kTileRows], i % kTileRows, rows[i], sinks[i], kStatistics, outcome);
+    FinishRow(job, head, rows[i], outcome, scratch.folded + i * context.out_stride);
+  }
+}
+
+HWY_INLINE bool TileIsZero(const float* tile) {
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> du;
+  auto any = hn::Zero(du);
+  for (std::size_t i = 0; i < kTileSize; i += kLanes) any = hn::Or(any, hn::BitCast(du, hn::Load(d, tile + i)));
+  return hn::AllTrue(du, hn::Eq(any, hn::Zero(du)));
+}
+
+// As FoldGroup into rows that hold 0 or earlier sums, skipping tiles without any weight.
+HWY_INLINE void FoldNonzero(const float* weights, std::size_t begin, std::size_t end, std::size_t padded,
+                            const float* values, std::size_t features, float* out, std::size_t out_stride) {
+  float ones[kTileRows];
+  std::fill_n(ones, kTileRows, 1.0f);
+  for (std::size_t p = begin; p < end;) {
+    if (TileIsZero(weights + (p - begin) * kTileSize)) {
+      ++p;
+      continue;
+    }
+    std::size_t stop = p + 1;
+    while (stop < end && !TileIsZero(weights + (stop - begin) * kTileSize)) ++stop;
+    FoldGroup(weights + (p - begin) * kTileSize, stop - p, p, padded, values, features, ones, out, out_stride);
+    p = stop;
+  }
+}
+
+// The whole-row plan: every score of the block's rows is kept until its row has been resolved.
+HWY_NOINLINE void WholeBlock(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                             const BlockScratch& scratch, ColumnStatistics* columns) {
+  const BlockContext context = MakeContext(job, head);
+  const std::size_t feature = context.scores.feature;
+  const std::size_t groups = (rows.size() + kTileRows - 1) / kTileRows;
+  PanelRange visible[kMaxGroups];
+  const PanelRange all = OpenBlock(job, head, rows, feature, scratch, visible);
+  const std::size_t group_floats = (all.second - all.first) * kTileSize;
+  std::fill_n(scratch.folded, groups * kTileRows * context.out_stride, 0.0f);
+  const auto tiles_at = [&](std::size_t g, std::size_t panel) {
+    return scratch.tiles + g * group_floats + (panel - all.first) * kTileSize;
+  };
+
+  for (std::size_t block = all.first; block < all.second; block += kBlockPanels) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::size_t begin = std::max(block, visible[g].first);
+      const std::size_t end = std::min(block + kBlockPanels, visible[g].second);
+      if (begin >= end) continue;
+      ScoreGroup(context.scores, GroupOf(rows, g), scratch.queries + g * kTileRows * feature, head.keys, begin,
+                 end, tiles_at(g, begin), nullptr);
+    }
+  }
+
+  RowOutcome outcome = scratch.outcome;
+  float scales[kBlockRows];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const PanelRange range = visible[i / kTileRows];
+    empty_outcome(job.wishes, outcome);
+    if (range.first < range.second) {
+      const ScoreRow row{.data = tiles_at(i / kTileRows, range.first) + (i % kTileRows) * kTileKeys,
+                         .chunks = range.second - range.first,
+                         .stride = kTileSize,
+                         .lanes = kTileKeys};
+      const RowTask task{
+          .normalizer = &job.call->normalizer,
+          .head = static_cast<std::size_t>(rows[i].head),
+          .first_key = head.segment->key_begin + static_cast<std::int64_t>(range.first * kTileKeys),
+          .keys = context.scores.has_overlay ? -1 : std::max<std::int64_t>(0, rows[i].end - rows[i].begin)};
+      resolve_row(task, job.wishes, row, *scratch.rows, outcome);
+      if (columns != nullptr) {
+        columns->add(head.segment->batch, rows[i].head, rows[i].query, task.first_key, row, outcome.scale);
+      }
+    }
+    scales[i] = outcome.scale;
+    if (job.call->statistics != nullptr) {
+      write_row(*job.call->statistics, head.segment->batch, rows[i].head, rows[i].query, outcome);
+    }
+  }
+
+  for (std::size_t block = all.first; block < all.second; block += kBlockPanels) {
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::size_t begin = std::max(block, visible[g].first);
+      const std::size_t end = std::min(block + kBlockPanels, visible[g].second);
+      if (begin >= end) continue;
+      FoldNonzero(tiles_at(g, begin), begin, end, context.padded, head.values, context.value_features,
+                  scratch.folded + g * kTileRows * context.out_stride, context.out_stride);
+    }
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    WriteOut(job.call->out, head.segment->batch, rows[i], scales[i], scratch.folded + i * context.out_stride);
+  }
+}
+
+void PrefillBlock(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                  const BlockScratch& scratch, ColumnStatistics* columns) {
+  if (!job.streaming) {
+    WholeBlock(job, head, rows, scratch, columns);
+  } else if (job.wishes.entropy || job.wishes.peak) {
+    StreamBlock<true>(job, head, rows, scratch);
+  } else {
+    StreamBlock<false>(job, head, rows, scratch);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sharpmax {
+
+HWY_EXPORT(GetTileShape);
+HWY_EXPORT(PackHead);
+HWY_EXPORT(PrefillBlock);
+
+TileShape tile_shape() { return HWY_DYNAMIC_DISPATCH(GetTileShape)(); }
+
+std::size_t line_floats(const AttentionRequest& request) {
+  const auto widest = static_cast<std::size_t>(std::max(request.query.shape[3], request.value.shape[3]));
+  return (tile_shape().keys + 1) * round_up(widest, tile_shape().keys);
+}
+
+void pack_head(const AttentionRequest& request, const PackedHead& head, bool feature_map, std::size_t begin,
+               std::size_t end, float* line) {
+  HWY_DYNAMIC_DISPATCH(PackHead)(request, head, feature_map, begin, end, line);
+}
+
+void prefill_block(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                   const BlockScratch& scratch, ColumnStatistics* columns) {
+  HWY_DYNAMIC_DISPATCH(PrefillBlock)(job, head, rows, scratch, columns);
+}
+
+}  // namespace sharpmax
+#endif  // HWY_ONCE

@@ -1,0 +1,70 @@
+// Row functions compiled for every instruction set; the best the machine has is called.
+#include "attention/rows/dispatch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/row_dispatch.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "attention/rows/resolve-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax {
+namespace HWY_NAMESPACE {
+
+std::size_t VectorLanes() { return hn::Lanes(FloatTag()); }
+
+void DispatchedResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
+                          RowWorkspace& workspace, RowOutcome& outcome) {
+  ResolveRow(task, wishes, row, workspace, outcome);
+}
+
+void DispatchedBackwardRow(const RowTask& task, const ScoreRow& scores, const ScoreRow& d_weights,
+                           RowWorkspace& workspace, std::span<double> d_parameters) {
+  BackwardRow(task, scores, d_weights, workspace, d_parameters);
+}
+
+void VectorExponential(std::span<float> values, double beta) {
+  const FloatTag d;
+  const Exponential exponential(beta);
+  for (std::size_t i = 0; i < values.size(); i += hn::Lanes(d))
+    hn::StoreU(exponential(hn::LoadU(d, values.data() + i)), d, values.data() + i);
+}
+
+void VectorLogarithm(std::span<float> values) {
+  const FloatTag d;
+  for (std::size_t i = 0; i < values.size(); i += hn::Lanes(d))
+    hn::StoreU(logarithm(hn::LoadU(d, values.data() + i)), d, values.data() + i);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sharpmax {
+
+HWY_EXPORT(VectorLanes);
+HWY_EXPORT(DispatchedResolveRow);
+HWY_EXPORT(DispatchedBackwardRow);
+HWY_EXPORT(VectorExponential);
+HWY_EXPORT(VectorLogarithm);
+
+std::size_t vector_lanes() { return HWY_DYNAMIC_DISPATCH(VectorLanes)(); }
+
+void resolve_row(const RowTask& task, const RowWishes& wishes, const ScoreRow& row, RowWorkspace& workspace,
+                 RowOutcome& outcome) {
+  HWY_DYNAMIC_DISPATCH(DispatchedResolveRow)(task, wishes, row, workspace, outcome);
+}
+void backward_row(const RowTask& task, const ScoreRow& scores, const ScoreRow& d_weights, RowWorkspace& workspace,
+                  std::span<double> d_parameters) {
+  HWY_DYNAMIC_DISPATCH(DispatchedBackwardRow)(task, scores, d_weights, workspace, d_parameters);
+}
+void vector_exponential(std::span<float> values, double beta) {
+  HWY_DYNAMIC_DISPATCH(VectorExponential)(values, beta);
+}
+void vector_logarithm(std::span<float> values) { HWY_DYNAMIC_DISPATCH(VectorLogarithm)(values); }
+
+}  // namespace sharpmax
+#endif  // HWY_ONCE

@@ -1,0 +1,31 @@
+// Everything a kernel needs to weigh one row whose rule and maximum are known.
+#pragma once
+
+#include <cstddef>
+
+#include "attention/rows/row.h"
+#include "attention/rows/workspace.h"
+
+namespace sharpmax {
+
+struct RowCall {
+  const RowTask& task;
+  const RowWishes& wishes;
+  const ScoreRow& row;
+  const Rule& rule;
+  float max;    // the largest score, finite
+  double keys;  // unmasked
+  RowWorkspace& workspace;
+  RowOutcome& out;
+
+  std::size_t size() const noexcept { return row.chunks * row.lanes; }
+};
+
+// What became of a row.
+enum class Weighed {
+  done,
+  poisoned,  // a score was NaN
+  not_here,  // untouched: only the specification can do it
+};
+
+}  // namespace sharpmax

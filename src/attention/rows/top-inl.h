@@ -1,0 +1,91 @@
+// The k largest of a row: for the top_k rule, and for the top keys among a row's statistics.
+//
+// The maxima of the lanes are distinct elements, so the k-th largest of them is a lower bound of the
+// k-th largest of the row, and a close one: a second pass sees hardly more than k elements above it.
+#if defined(SHARPMAX_ROWS_TOP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SHARPMAX_ROWS_TOP_INL_H_
+#undef SHARPMAX_ROWS_TOP_INL_H_
+#else
+#define SHARPMAX_ROWS_TOP_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+
+#include "attention/rows/scan-inl.h"
+#include "attention/rows/walk-inl.h"
+#include "attention/rows/workspace.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE HWY_MAYBE_UNUSED float lower_bound_of_kth(const ScoreRow& row, std::size_t k) {
+  constexpr std::size_t kLanes = 4 * HWY_LANES(float);
+  if (k > kLanes / 2) return -kInfinity;  // the bound would be too loose to be worth a pass
+  Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
+  walk(row, [&](std::size_t i, const float* data, std::size_t) SHARPMAX_PASS {
+    top[i] = hn::Max(hn::LoadU(FloatTag(), data), top[i]);
+  });
+  HWY_ALIGN float maxima[kLanes];
+  for (std::size_t i = 0; i < 4; ++i) hn::Store(top[i], FloatTag(), maxima + i * HWY_LANES(float));
+  std::nth_element(maxima, maxima + (k - 1), maxima + kLanes, std::greater<float>());
+  return maxima[k - 1];
+}
+
+// Heavier first; of equals the lower index.
+inline bool ranks_before(const RankedKey& a, const RankedKey& b) {
+  return a.value > b.value || (a.value == b.value && a.index < b.index);
+}
+
+// The k largest finite elements (fewer if there are fewer), best first, into workspace.ranked().
+// NaN never ranks. Returns how many.
+HWY_NOINLINE inline std::size_t rank_largest(const ScoreRow& row, std::size_t k,
+                                                       RowWorkspace& workspace) {
+  const FloatTag d;
+  k = std::min(k, row.chunks * row.lanes);
+  if (k == 0) return 0;
+  RankedKey* const ranked = workspace.ranked();
+  std::size_t count = 0;
+  float limit = std::max(lower_bound_of_kth(row, k), std::numeric_limits<float>::lowest());
+  const std::size_t most = 2 * k + HWY_LANES(float);  // then the worse half goes
+  walk(row, [&](std::size_t, const float* data, std::size_t index) SHARPMAX_PASS {
+    if (hn::AllFalse(d, hn::Ge(hn::LoadU(d, data), Splat(limit)))) return;
+    for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane)
+      if (data[lane] >= limit) ranked[count++] = {data[lane], static_cast<std::uint32_t>(index + lane)};
+    if (count < most) return;
+    std::nth_element(ranked, ranked + (k - 1), ranked + count, ranks_before);
+    count = k;
+    // A later key that only equals the worst one kept loses to it.
+    limit = std::nextafter(ranked[k - 1].value, kInfinity);
+  });
+  const std::size_t found = std::min(k, count);
+  std::partial_sort(ranked, ranked + found, ranked + count, ranks_before);
+  return found;
+}
+
+// Masks every key but the k largest; of equal ones the lowest indices stay. NaN stays too, to be found.
+HWY_NOINLINE inline void keep_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+  const FloatTag d;
+  const std::size_t found = rank_largest(row, k, workspace);
+  if (found < k) return;  // no more than k keys
+  const RankedKey last = workspace.ranked()[found - 1];
+  const Floats limit = Splat(last.value), masked = Splat(-kInfinity);
+  walk(row, [&](std::size_t, float* data, std::size_t index) SHARPMAX_PASS {
+    const Floats e = hn::LoadU(d, data);
+    hn::StoreU(hn::IfThenElse(hn::Lt(e, limit), masked, e), d, data);
+    if (index + hn::Lanes(d) <= last.index || hn::AllFalse(d, hn::Eq(e, limit))) return;
+    for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane)
+      if (data[lane] == last.value && index + lane > last.index) data[lane] = -kInfinity;
+  });
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax
+HWY_AFTER_NAMESPACE();
+#endif

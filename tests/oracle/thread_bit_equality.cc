@@ -1,0 +1,64 @@
+// The same bits for any number of threads: outputs, statistics and gradients, over every plan.
+#include <gtest/gtest.h>
+
+#include "sharpmax/attention.h"
+#include "support/attention_normalizers.h"
+#include "support/attention_plain.h"
+
+namespace sharpmax::test {
+namespace {
+
+constexpr int kThreads[] = {1, 2, 3, 8};
+
+struct Everything {
+  std::vector<std::byte> out, query, key, value, bias;
+  std::vector<std::uint64_t> statistics, parameters;
+  bool operator==(const Everything&) const = default;
+};
+
+Everything run(AttentionProblem& problem, const AnyNormalizer& normalizer, int threads) {
+  const AttentionCase& c = problem.attention_case();
+  Buffer out = problem.make_out(c.out_type);
+  AllStatistics statistics(c.batches, c.heads, c.queries, c.keys);
+  GradientBuffers gradients(problem, normalizer, DType::float32);
+  attend(problem.request, normalizer, out.output(), &statistics.view, {threads});
+  attend_backward(problem.request, normalizer, problem.d_out().input(), gradients.view(), {}, {threads});
+  std::vector<std::uint64_t> parameters;
+  for (const double x : gradients.parameters) parameters.push_back(std::bit_cast<std::uint64_t>(x));
+  return {out.bytes(),           gradients.query.bytes(), gradients.key.bytes(), gradients.value.bytes(),
+          gradients.bias.bytes(), statistics.bits(),       parameters};
+}
+
+TEST(ThreadBitEquality, ResultsAreTheSameForAnyNumberOfThreads) {
+  for (const char* text : {"softmax", "adaptive", "entropy_target", "entmax15", "stick_breaking", "linear"}) {
+    const AnyNormalizer normalizer = AnyNormalizer::parse(text);
+    for (const AttentionCase& c : attention_cases()) {
+      if (normalizer.definition().needs_queries_and_keys && (c.bias != Spread::none || c.scale)) continue;
+      SCOPED_TRACE(c.name + " under " + text);
+      AttentionProblem problem(c);
+      for_each_target([&](const std::string& target) {
+        const Everything one = run(problem, normalizer, 1);
+        for (const int threads : kThreads) {
+          EXPECT_TRUE(run(problem, normalizer, threads) == one) << threads << " threads on " << target;
+        }
+      });
+    }
+  }
+}
+
+TEST(ThreadBitEquality, OutputsAreTheSameWithAndWithoutStatistics) {
+  for (const char* text : {"softmax", "entropy_target", "sparsemax"}) {
+    const AnyNormalizer normalizer = AnyNormalizer::parse(text);
+    for (const AttentionCase& c : attention_cases()) {
+      SCOPED_TRACE(c.name + " under " + text);
+      AttentionProblem problem(c);
+      Buffer with = problem.make_out(c.out_type), without = problem.make_out(c.out_type);
+      attend(problem.request, normalizer, with.output(), &problem.make_statistics()->view);
+      attend(problem.request, normalizer, without.output());
+      EXPECT_EQ(with.bytes(), without.bytes());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sharpmax::test

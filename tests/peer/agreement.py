@@ -1,0 +1,36 @@
+"""The one rule by which a result is good enough, and the inputs of the tests."""
+
+import torch
+
+
+def largest_error(found, exact):
+    if not exact.numel():
+        return 0.0
+    error = (found.double() - exact.double()).abs()
+    assert not error.isnan().any(), "NaN where the exact answer has none (or the other way round)"
+    return error.max().item()
+
+
+def assert_as_good_as(found, plain, exact, what):
+    """At most twice the error of the plain implementation in the same precision, both against double;
+    and never asked for more than one rounding of the largest value in the found type."""
+    rounding = torch.finfo(plain.dtype).eps
+    assert_within(found, exact, 2 * largest_error(plain, exact), rounding, what)
+
+
+def assert_within(found, exact, allowed, rounding, what):
+    assert found.shape == exact.shape, what
+    if not exact.numel():
+        return
+    allowed = max(allowed, rounding * exact.abs().max().item())
+    error = largest_error(found, exact)
+    assert error <= allowed, f"{what}: off by {error:.3g}, allowed {allowed:.3g}"
+
+
+def random_tensors(seed, *shapes, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(torch.randn(shape, generator=generator).to(dtype) for shape in shapes)
+
+
+def differentiable(dtype, *tensors):
+    return tuple(tensor.detach().to(dtype).requires_grad_() for tensor in tensors)

@@ -1,0 +1,152 @@
+"""Every member of the family against its formula in torch double with autograd: outputs, gradients of
+queries, keys and values, and of its own parameters, one per head."""
+
+import formulas
+import pytest
+import torch
+from agreement import assert_within, largest_error, random_tensors
+
+import sharpmax
+
+HEADS, QUERIES, KEYS, FEATURES = 2, 13, 41, 16
+# At how many times 1/sqrt(feature) the scores are taken: blunt rows, usual ones, sharp ones.
+SCALES = (0.1, 1.0, 3.0)
+SHUFFLES = 4
+FLOAT_EPS, DOUBLE_EPS = torch.finfo(torch.float32).eps, torch.finfo(torch.float64).eps
+
+# name in text -> (formula, learnable parameters with a value per head, fixed ones)
+CASES = {
+    "softmax": (formulas.softmax, {"beta": (0.7, 1.6)}, {}),
+    "adaptive": (formulas.adaptive, {}, {}),
+    "adaptive:gradient=full": (lambda e, seen: formulas.adaptive(e, seen, full=True), {}, {}),
+    "entropy_target": (formulas.entropy_target, {"nats": (0.5, 1.2)}, {}),
+    "entropy_target:gradient=full": (
+        lambda e, seen, nats: formulas.entropy_target(e, seen, nats, full=True),
+        {"nats": (0.5, 1.2)},
+        {},
+    ),
+    "peak_target": (formulas.peak_target, {"weight": (0.5, 0.9)}, {}),
+    "peak_target:gradient=full": (
+        lambda e, seen, weight: formulas.peak_target(e, seen, weight, full=True),
+        {"weight": (0.5, 0.9)},
+        {},
+    ),
+    "ssmax": (formulas.ssmax, {"s": (0.4, 0.9), "b": (0.1, -0.2)}, {}),
+    "log_length:preset=qwen": (formulas.qwen, {}, {"length": 8.0}),
+    "log_length:preset=llama4": (formulas.llama4, {}, {"a": 0.3, "floor": 9.0}),
+    "log_length:preset=yarn": (formulas.yarn, {}, {"factor": 4.0}),
+    "log_length:preset=yarn_dynamic": (formulas.yarn_dynamic, {}, {"length": 8.0}),
+    "sparsemax": (formulas.sparsemax, {}, {}),
+    "entmax15": (formulas.entmax15, {}, {}),
+    "entmax": (formulas.entmax, {"alpha": (1.2, 1.7)}, {}),
+    "asentmax": (
+        formulas.asentmax,
+        {"alpha": (1.5, 1.3), "delta": (0.6, 1.0), "beta": (0.2, 0.3), "gamma": (1.0, 0.5)},
+        {},
+    ),
+    "top_k:k=5": (lambda e, seen, beta: formulas.top_k(e, seen, 5, beta), {"beta": (1.0, 0.7)}, {}),
+    "hard": (formulas.hard, {}, {}),
+    "sink": (formulas.sink, {"c": (1.0, 3.5)}, {}),
+    "softpick": (formulas.softpick, {}, {}),
+    "sigmoid": (formulas.sigmoid, {}, {}),
+    "sigmoid:": (formulas.sigmoid, {"b": (-2.0, 0.5)}, {}),
+    "stick_breaking": (formulas.stick_breaking, {}, {}),
+    "self_adjust": (formulas.self_adjust, {}, {}),
+    "self_adjust:form=plain": (lambda e, seen: formulas.self_adjust(e, seen, plain=True), {}, {}),
+    "relu": (formulas.relu, {}, {}),
+    "linear": (None, {}, {}),
+}
+
+
+def text_of(name):
+    _, learnable, fixed = CASES[name]
+    settings = [f"{key}={'/'.join(map(repr, values))}" for key, values in learnable.items()]
+    settings += [f"{key}={value!r}" for key, value in fixed.items()]
+    start, _, given = name.partition(":")
+    parts = [part for part in (given, *settings) if part]
+    return start + (":" + ",".join(parts) if parts else "")
+
+
+def seen_keys(mask_kind):
+    if mask_kind == "full":
+        return torch.ones(1, HEADS, QUERIES, KEYS, dtype=torch.bool)
+    (noise,) = random_tensors(21, (1, HEADS, QUERIES, KEYS))
+    seen = noise > -0.5
+    seen[..., 0, 1:] = False  # a row of one key
+    seen[..., 0, 0] = True
+    seen[..., 3, :] = False  # a row of none
+    return seen
+
+
+def weights_written_out(name, query, key, seen, scale, per_head):
+    formula, _, fixed = CASES[name]
+    # A row without keys has no weights. Its formula is shown one key, and its answer set to 0.
+    empty = ~seen.any(-1, keepdim=True)
+    shown = seen | (empty & (torch.arange(KEYS) == 0))
+    if formula is None:
+        weights = formulas.linear_attention(query, key, shown)
+    else:
+        scores = query @ key.transpose(-2, -1) * scale
+        constants = [torch.tensor(value, dtype=query.dtype) for value in fixed.values()]
+        weights = formula(scores, shown, *(p.view(-1, 1, 1) for p in per_head), *constants)
+    return torch.where(empty, torch.zeros_like(weights), weights)
+
+
+def written_out(name, dtype, tensors, d_out, seen, scale):
+    """out, gradients of query, key, value, and of each parameter, by autograd in one precision."""
+    query, key, value = leaves = [tensor.detach().to(dtype, copy=True).requires_grad_() for tensor in tensors]
+    per_head = [torch.tensor(values, dtype=dtype).requires_grad_() for values in CASES[name][1].values()]
+    out = weights_written_out(name, query, key, seen, scale, per_head) @ value
+    wanted = [*leaves, *per_head]
+    gradients = torch.autograd.grad(out, wanted, d_out.to(dtype), allow_unused=True)
+    return [out.detach()] + [torch.zeros_like(w) if g is None else g for g, w in zip(gradients, wanted)]
+
+
+def plain_errors(name, tensors, d_out, seen, scale, exact):
+    """The largest error of the formula in float32. A gradient of one number can be exact by luck, so
+    the features are shuffled a few times: it changes nothing but the rounding."""
+    errors = [0.0] * len(exact)
+    for seed in range(SHUFFLES):
+        order = torch.randperm(FEATURES, generator=torch.Generator().manual_seed(seed))
+        back = order.argsort()
+        query, key, value = tensors
+        found = written_out(name, torch.float32, (query[..., order], key[..., order], value), d_out, seen, scale)
+        found[1], found[2] = found[1][..., back], found[2][..., back]
+        errors = [max(old, largest_error(f, e)) for old, f, e in zip(errors, found, exact)]
+    return errors
+
+
+def ours(name, dtype, tensors, d_out, seen, scale):
+    tensors = [tensor.to(dtype) for tensor in tensors]
+    options = {"attn_mask": seen, "normalizer": text_of(name)}
+    if name != "linear":
+        options["scale"] = scale
+    found = sharpmax.attention_backward(d_out.to(dtype), *tensors, **options)
+    parameters = [found.parameters[key] for key in CASES[name][1]]
+    return [sharpmax.attention(*tensors, **options), found.query, found.key, found.value, *parameters]
+
+
+@pytest.mark.parametrize("mask_kind", ["full", "masked"])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_and_gradients_agree_with_the_formula(name, scale, mask_kind):
+    shape = (1, HEADS, KEYS, FEATURES)
+    tensors = random_tensors(5, (1, HEADS, QUERIES, FEATURES), shape, shape)
+    (d_out,) = random_tensors(6, (1, HEADS, QUERIES, FEATURES))
+    problem = (tensors, d_out, seen_keys(mask_kind), scale / FEATURES**0.5)
+    exact = written_out(name, torch.float64, *problem)
+    errors = plain_errors(name, *problem, exact)
+    labels = ["out", "d_query", "d_key", "d_value", *CASES[name][1]]
+    for label, found, error, e in zip(labels, ours(name, torch.float32, *problem), errors, exact):
+        assert_within(found, e, 2 * error, FLOAT_EPS, f"{name}, {label} in float32")
+    # In double the formula rounds 2^29 times finer, and ours is compared with a double that errs too:
+    # twice the plain error for either side. The results hang together by the weights, so one level
+    # of relative error, that of the worst, is taken for all of a case.
+    level = max(error / e.abs().max().item() for error, e in zip(errors, exact) if e.any())
+    for label, found, e in zip(labels, ours(name, torch.float64, *problem), exact):
+        allowed = 4 * level * (DOUBLE_EPS / FLOAT_EPS) * e.abs().max().item()
+        assert_within(found, e, allowed, DOUBLE_EPS, f"{name}, {label} in float64")
+
+
+def test_every_member_of_the_family_has_its_formula():
+    assert {text.partition(":")[0] for text in CASES} == {member["name"] for member in sharpmax.family()}
