@@ -43,39 +43,60 @@ void add_semantics(CLI::App& words, AttendOptions& o) {
   const auto numbers = [&](const char* flag, std::string& into, const char* shape, const char* what) {
     words.add_option(flag, into, what)->option_text(shape)->group("Attention");
   };
-  words.add_option("--normalizer", o.normalizers, "As --list names them, e.g. entmax:alpha=1.5; may be given "
-                   "several times (default softmax)")
-      ->option_text("TEXT")->allow_extra_args(false)->group("Attention");
+  words
+      .add_option("--normalizer", o.normalizers,
+                  "As --list names them, e.g. entmax:alpha=1.5; may be given "
+                  "several times (default softmax)")
+      ->option_text("TEXT")
+      ->allow_extra_args(false)
+      ->group("Attention");
   words.add_flag("--causal", o.causal, "No key after the query's own; the last query sees every key")
       ->group("Attention");
   numbers("--window", o.window, "LEFT,RIGHT", "Keys this far before and after the query's own; -1: no limit");
   words.add_option("--scale", o.scale, "Factor of the scores (default 1/sqrt(feature))")
-      ->option_text("X")->group("Attention");
+      ->option_text("X")
+      ->group("Attention");
   numbers("--key-lengths", o.key_lengths, "N,N...", "How many keys each batch entry has");
   numbers("--query-lengths", o.query_lengths, "N,N...", "How many queries each batch entry has");
   numbers("--documents", o.documents, "0,N,N...", "Where packed documents begin, and the end");
   numbers("--key-documents", o.key_documents, "0,N,N...", "The same for keys, if it differs");
   words.add_option("--threads", o.threads, "How many (default: OpenMP's); the bits do not depend on it")
-      ->option_text("N")->check(CLI::PositiveNumber)->group("Attention");
+      ->option_text("N")
+      ->check(CLI::PositiveNumber)
+      ->group("Attention");
 }
 
 void add_results(CLI::App& words, AttendOptions& o) {
   words.add_option("-o,--output", o.output, "Write the outputs: .npy for one normalizer, .npz for several")
-      ->option_text("FILE")->group("Results");
-  words.add_flag("--statistics", o.statistics, "Print entropy, peak weight and support per head (the default "
-                 "when nothing is written)")->group("Results");
+      ->option_text("FILE")
+      ->group("Results");
+  words
+      .add_flag("--statistics", o.statistics,
+                "Print entropy, peak weight and support per head (the default "
+                "when nothing is written)")
+      ->group("Results");
   words.add_option("--statistics-out", o.statistics_output, "Write the statistics of every row, .npz")
-      ->option_text("FILE")->group("Results");
+      ->option_text("FILE")
+      ->group("Results");
   words.add_option("--top", o.top, "With it: the K heaviest keys of a row (default 8)")
-      ->option_text("K")->check(CLI::Range(0, 1 << 16))->group("Results");
-  words.add_option("--gaps", o.gaps, "With it: count the keys within these gaps of the largest score (default: "
-                   "octaves from 1/4 to 32)")->option_text("X,X...")->group("Results");
+      ->option_text("K")
+      ->check(CLI::Range(0, 1 << 16))
+      ->group("Results");
+  words
+      .add_option("--gaps", o.gaps,
+                  "With it: count the keys within these gaps of the largest score (default: "
+                  "octaves from 1/4 to 32)")
+      ->option_text("X,X...")
+      ->group("Results");
   words.add_option("--map", o.map, "With it: the weights summed over blocks, e.g. 64x64")
-      ->option_text("RxC")->group("Results");
+      ->option_text("RxC")
+      ->group("Results");
   words.add_option("--backward", o.backward, "Gradient of the output, .npy: also run backward")
-      ->option_text("FILE")->group("Results");
+      ->option_text("FILE")
+      ->group("Results");
   words.add_option("--gradients-out", o.gradients_output, "Where --backward writes, .npz")
-      ->option_text("FILE")->group("Results");
+      ->option_text("FILE")
+      ->group("Results");
   words.add_flag("--json", o.json, "Data on stdout as JSON")->group("Results");
 }
 
@@ -84,11 +105,14 @@ void add_other(CLI::App& words, AttendOptions& o) {
       ->group("Instead of arrays");
   words.add_flag("--demo", o.demo, "One needle among 16 ... 1,048,576 keys")->group("Instead of arrays");
   words.add_option("--sizes", o.sizes, "With --demo: other numbers of keys")
-      ->option_text("N,N...")->group("Instead of arrays");
+      ->option_text("N,N...")
+      ->group("Instead of arrays");
   words.add_option("--gap", o.gap, "With --demo: the needle's score over the mean of the others (default 8)")
-      ->option_text("X")->group("Instead of arrays");
+      ->option_text("X")
+      ->group("Instead of arrays");
   words.add_option("--seed", o.seed, "With --demo: of the random keys (default 1)")
-      ->option_text("N")->group("Instead of arrays");
+      ->option_text("N")
+      ->group("Instead of arrays");
 }
 
 template <class Number>
@@ -115,7 +139,8 @@ int run(const AttendOptions& options, const CLI::App& words) {
   }
   if (!options.demo) {
     for (const char* flag : {"--sizes", "--gap", "--seed"}) {
-      if (words.count(flag) > 0) throw Error(ErrorCode::bad_argument, fmt::format("{} goes with --demo", flag));
+      if (words.count(flag) > 0)
+        throw Error(ErrorCode::bad_argument, fmt::format("{} goes with --demo", flag));
     }
   }
   if (options.list || options.demo) {
@@ -124,7 +149,8 @@ int run(const AttendOptions& options, const CLI::App& words) {
       const bool for_arrays = option->get_group() == "Arrays" || option->get_group() == "Results" ||
                               option->get_group() == "Attention";
       const std::string name = option->get_name();
-      const bool shared = name == "--json" || (options.demo && (name == "--normalizer" || name == "--threads"));
+      const bool shared =
+          name == "--json" || (options.demo && (name == "--normalizer" || name == "--threads"));
       if (for_arrays && !shared && option->count() > 0) {
         throw Error(ErrorCode::bad_argument, fmt::format("{} does not go with {}", name, mode));
       }
@@ -158,8 +184,9 @@ std::vector<AnyNormalizer> parse_normalizers(const std::vector<std::string>& tex
 
 Command add_attend(CLI::App& program) {
   CLI::App* words = program.add_subcommand(
-      "attend", "Attention over arrays, or a demonstration. Runs the kernel on .npy or .npz arrays under one or "
-                "several normalizers, and tells how sharp every head is.");
+      "attend",
+      "Attention over arrays, or a demonstration. Runs the kernel on .npy or .npz arrays under one or "
+      "several normalizers, and tells how sharp every head is.");
   words->footer(kFooter);
   const auto options = std::make_shared<AttendOptions>();
   add_inputs(*words, *options);

@@ -23,7 +23,8 @@ void refuse(const std::string& sentence) { throw Error(ErrorCode::bad_argument, 
 void check_outputs(const AttendOptions& options, std::size_t normalizers) {
   const std::string& output = options.output;
   if (!output.empty() && normalizers > 1 && ends_with(output, ".npy")) {
-    refuse(fmt::format("-o {}: {} normalizers make {} outputs; give a .npz", output, normalizers, normalizers));
+    refuse(
+        fmt::format("-o {}: {} normalizers make {} outputs; give a .npz", output, normalizers, normalizers));
   }
   if (options.backward.empty() != options.gradients_output.empty()) {
     refuse("--backward and --gradients-out go together");
@@ -39,7 +40,8 @@ StatisticsWishes wishes_of(const AttendOptions& options) {
     std::replace(sides.begin(), sides.end(), 'x', ',');
     const auto numbers = parse_integers(sides, "--map");
     if (numbers.size() != 2 || numbers[0] < 1 || numbers[1] < 1 || numbers[0] > 4096 || numbers[1] > 4096) {
-      refuse(fmt::format("--map: {} is not rows x columns, such as 64x64, up to 4096 each", in_quotes(options.map)));
+      refuse(fmt::format("--map: {} is not rows x columns, such as 64x64, up to 4096 each",
+                         in_quotes(options.map)));
     }
     wishes.map_rows = numbers[0];
     wishes.map_columns = numbers[1];
@@ -155,8 +157,9 @@ class Runner {
       result.parameter_gradients.assign(static_cast<std::size_t>(parameters * heads), 0.0);
       gradients.parameters = {result.parameter_gradients.data(), {parameters, heads}};
     }
-    attend_backward(request, result.normalizer, tensor_of(d_out_, "the gradient of the output", options_.bf16),
-                    gradients, {}, {.threads = options_.threads});
+    attend_backward(request, result.normalizer,
+                    tensor_of(d_out_, "the gradient of the output", options_.bf16), gradients, {},
+                    {.threads = options_.threads});
   }
 
   void write_gradients() const {
@@ -193,14 +196,14 @@ class Runner {
     }
     const AttentionRequest& request = inputs_->request();
     print_json(Json{{"schema", "sharpmax.attend/1"},
-               {"query_shape", request.query.shape},
-               {"key_shape", request.key.shape},
-               {"value_shape", request.value.shape},
-               {"type", name_of(request.query.dtype)},
-               {"output", path(options_.output)},
-               {"statistics_output", path(options_.statistics_output)},
-               {"gradients_output", path(options_.gradients_output)},
-               {"results", results}});
+                    {"query_shape", request.query.shape},
+                    {"key_shape", request.key.shape},
+                    {"value_shape", request.value.shape},
+                    {"type", name_of(request.query.dtype)},
+                    {"output", path(options_.output)},
+                    {"statistics_output", path(options_.statistics_output)},
+                    {"gradients_output", path(options_.gradients_output)},
+                    {"results", results}});
   }
 
   void report_text() const {

@@ -51,7 +51,8 @@ class Haystack {
     // Of the needle only the part along the query is set.
     const double wanted = gap * std::sqrt(static_cast<double>(kFeatures));
     const double shift = (wanted - dot(query_, needle_)) / dot(query_, query_);
-    for (std::size_t i = 0; i < needle_.size(); ++i) needle_[i] = static_cast<float>(needle_[i] + shift * query_[i]);
+    for (std::size_t i = 0; i < needle_.size(); ++i)
+      needle_[i] = static_cast<float>(needle_[i] + shift * query_[i]);
   }
 
   DemoRow attend_among(std::int64_t n, const AnyNormalizer& normalizer, int threads) {

@@ -10,9 +10,8 @@ namespace sharpmax::cli {
 
 Extents<4> four_dimensional(const std::vector<std::int64_t>& shape, const std::string& name) {
   if (shape.size() < 2 || shape.size() > 4) {
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("{} has {} dimension{}; wanted 2, 3 or 4", name, shape.size(),
-                            shape.size() == 1 ? "" : "s"));
+    throw Error(ErrorCode::bad_argument, fmt::format("{} has {} dimension{}; wanted 2, 3 or 4", name,
+                                                     shape.size(), shape.size() == 1 ? "" : "s"));
   }
   Extents<4> four{1, 1, 1, 1};
   std::copy(shape.begin(), shape.end(), four.end() - static_cast<std::ptrdiff_t>(shape.size()));
@@ -23,25 +22,33 @@ AnyTensor<4> tensor_of(const NpyArray& array, const std::string& name, bool bf16
   const Extents<4> shape = four_dimensional(array.shape, name);
   const auto view = [&](DType type) { return AnyTensor<4>(array.bytes.data(), type, shape); };
   switch (array.type) {
-    case NpyType::float32: return view(DType::float32);
-    case NpyType::float64: return view(DType::float64);
-    case NpyType::float16: return view(DType::float16);
+    case NpyType::float32:
+      return view(DType::float32);
+    case NpyType::float64:
+      return view(DType::float64);
+    case NpyType::float16:
+      return view(DType::float16);
     case NpyType::uint16:
       if (bf16) return view(DType::bfloat16);
       throw Error(ErrorCode::bad_argument, fmt::format("{} holds uint16; --bf16 reads it as bfloat16", name));
     case NpyType::boolean:
-    case NpyType::int64: break;
+    case NpyType::int64:
+      break;
   }
-  throw Error(ErrorCode::bad_argument, fmt::format("{} holds '{}'; wanted floating-point numbers", name,
-                                                   descr_of(array.type)));
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("{} holds '{}'; wanted floating-point numbers", name, descr_of(array.type)));
 }
 
 NpyType npy_type_of(DType type) noexcept {
   switch (type) {
-    case DType::float64: return NpyType::float64;
-    case DType::float16: return NpyType::float16;
-    case DType::bfloat16: return NpyType::uint16;
-    case DType::float32: break;
+    case DType::float64:
+      return NpyType::float64;
+    case DType::float16:
+      return NpyType::float16;
+    case DType::bfloat16:
+      return NpyType::uint16;
+    case DType::float32:
+      break;
   }
   return NpyType::float32;
 }
@@ -53,10 +60,12 @@ AttendInputs::AttendInputs(const AttendOptions& options) {
   request_.value = tensor_of(value_, "value", options.bf16);
   if (mask_) {
     if (mask_->type != NpyType::boolean) {
-      throw Error(ErrorCode::bad_argument,
-                  fmt::format("mask holds '{}'; wanted bool, true where a query may attend", descr_of(mask_->type)));
+      throw Error(
+          ErrorCode::bad_argument,
+          fmt::format("mask holds '{}'; wanted bool, true where a query may attend", descr_of(mask_->type)));
     }
-    request_.mask = {reinterpret_cast<const bool*>(mask_->bytes.data()), four_dimensional(mask_->shape, "mask")};
+    request_.mask = {reinterpret_cast<const bool*>(mask_->bytes.data()),
+                     four_dimensional(mask_->shape, "mask")};
   }
   if (bias_) request_.bias = tensor_of(*bias_, "bias", options.bf16);
 
@@ -90,8 +99,9 @@ AttendInputs::AttendInputs(const AttendOptions& options) {
 void AttendInputs::load(const AttendOptions& options) {
   const auto need = [](const std::string& path, const char* flag) {
     if (path.empty()) {
-      throw Error(ErrorCode::bad_argument,
-                  fmt::format("{} is missing; give --query, --key and --value, or --arrays, --demo or --list", flag));
+      throw Error(
+          ErrorCode::bad_argument,
+          fmt::format("{} is missing; give --query, --key and --value, or --arrays, --demo or --list", flag));
     }
     return read_npy(path);
   };
@@ -103,10 +113,12 @@ void AttendInputs::load(const AttendOptions& options) {
 }
 
 void AttendInputs::load_archive(const AttendOptions& options) {
-  for (const std::string* path : {&options.query, &options.key, &options.value, &options.mask, &options.bias}) {
+  for (const std::string* path :
+       {&options.query, &options.key, &options.value, &options.mask, &options.bias}) {
     if (!path->empty()) {
-      throw Error(ErrorCode::bad_argument, "--arrays holds every array; it does not go with --query, --key, "
-                                           "--value, --mask or --bias");
+      throw Error(ErrorCode::bad_argument,
+                  "--arrays holds every array; it does not go with --query, --key, "
+                  "--value, --mask or --bias");
     }
   }
   bool found[3] = {};

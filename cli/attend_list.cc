@@ -70,8 +70,9 @@ int run_list(bool json) {
     return kOk;
   }
   const bool colour = colour_wanted();
-  std::string text = wrapped("e_j is a score, m the row's largest, n the number of unmasked keys. Parameters "
-                             "go after the name: softmax:beta=2. One value per head is written 1/2/3.") +
+  std::string text = wrapped(
+                         "e_j is a score, m the row's largest, n the number of unmasked keys. Parameters "
+                         "go after the name: softmax:beta=2. One value per head is written 1/2/3.") +
                      "\n";
   for (const NormalizerInfo& member : members) {
     constexpr std::size_t kIndent = 4;

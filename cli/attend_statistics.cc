@@ -73,7 +73,8 @@ StatisticsArrays::StatisticsArrays(const AttentionRequest& request, const Statis
                  Extents<4>{batches_, heads_, queries_, static_cast<std::int64_t>(wishes_.gaps.size())});
   }
   room(views_.column_mass, Extents<3>{batches_, heads_, keys});
-  if (wishes_.map_rows > 0) room(views_.map, Extents<4>{batches_, heads_, wishes_.map_rows, wishes_.map_columns});
+  if (wishes_.map_rows > 0)
+    room(views_.map, Extents<4>{batches_, heads_, wishes_.map_rows, wishes_.map_columns});
 }
 
 std::vector<NamedNpyView> StatisticsArrays::named_views(const std::string& prefix) const {
@@ -92,8 +93,9 @@ std::vector<NamedNpyView> StatisticsArrays::named_views(const std::string& prefi
   add("top_weights", views_.top_weights);
   add("gap_counts", views_.gap_counts);
   if (views_.gap_counts.present()) {
-    out.push_back({prefix + "gaps",
-                   {NpyType::float64, {static_cast<std::int64_t>(wishes_.gaps.size())}, wishes_.gaps.data()}});
+    out.push_back(
+        {prefix + "gaps",
+         {NpyType::float64, {static_cast<std::int64_t>(wishes_.gaps.size())}, wishes_.gaps.data()}});
   }
   add("column_mass", views_.column_mass);
   add("map", views_.map);
@@ -152,10 +154,11 @@ Json StatisticsArrays::summary_json() const {
 std::string StatisticsArrays::summary_table(bool colour) const {
   using Align = Table::Align;
   Table table(std::vector<Align>(11, Align::right));
-  table.add_heading(inked("      entropy, nats               peak weight               support   beta",
-                          Ink::dim, colour));
+  table.add_heading(
+      inked("      entropy, nats               peak weight               support   beta", Ink::dim, colour));
   std::vector<Cell> names;
-  for (const char* name : {"head", "mean", "median", "min", "max", "mean", "median", "min", "max", "mean", "mean"}) {
+  for (const char* name :
+       {"head", "mean", "median", "min", "max", "mean", "median", "min", "max", "mean", "mean"}) {
     names.push_back({name, Ink::dim});
   }
   table.add(std::move(names));

@@ -42,7 +42,7 @@ class StatisticsArrays {
 
   StatisticsWishes wishes_;
   std::int64_t batches_, heads_, queries_;
-  std::vector<std::vector<double>> doubles_;         // never resized once a view looks at them
+  std::vector<std::vector<double>> doubles_;  // never resized once a view looks at them
   std::vector<std::vector<std::int64_t>> integers_;
   RowStatistics views_;
 };

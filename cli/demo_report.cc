@@ -11,7 +11,8 @@
 namespace sharpmax::cli {
 namespace {
 
-constexpr double kHalf = 0.5;
+constexpr double kHalf = 0.5 - 0x1p-24;  // a half that one rounding to float took down is a half
+constexpr const char* kStory[] = {"softmax", "adaptive", "entropy_target"};
 
 // One normalizer at every size.
 struct Line {
@@ -30,24 +31,35 @@ std::vector<Line> lines_of(const std::vector<DemoRow>& rows, std::size_t sizes) 
     lines.push_back(line);
   }
   // Those that hold first; then by how long they do. Otherwise in the order of the family.
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.falls_at > b.falls_at; });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.falls_at > b.falls_at; });
   return lines;
 }
 
 Table table_for(const std::vector<std::int64_t>& sizes, const char* corner) {
   std::vector<Table::Align> columns(sizes.size() + 1, Table::Align::right);
   columns[0] = Table::Align::left;
-  Table table(columns);
+  Table table(columns, 1);
   std::vector<Cell> header{{corner, Ink::bold}};
   for (const std::int64_t n : sizes) header.push_back({short_count(n), Ink::bold});
   table.add(std::move(header));
   return table;
 }
 
+bool in_the_story(const std::string& normalizer) {
+  const std::string name = normalizer.substr(0, normalizer.find(':'));
+  return std::find(std::begin(kStory), std::end(kStory), name) != std::end(kStory);
+}
+
+Cell name_of(const Line& line) {
+  const std::string& name = line.cells[0].normalizer;
+  return {name, in_the_story(name) ? Ink::bold : Ink::plain};
+}
+
 std::string share_table(const std::vector<Line>& lines, const std::vector<std::int64_t>& sizes, bool colour) {
   Table table = table_for(sizes, "needle's weight");
   for (const Line& line : lines) {
-    std::vector<Cell> cells{{line.cells[0].normalizer}};
+    std::vector<Cell> cells{name_of(line)};
     for (std::size_t i = 0; i < line.cells.size(); ++i) {
       // The bar marks the fall where there is no colour to show it.
       const std::string bar = i == line.falls_at ? "|" : "";
@@ -59,10 +71,11 @@ std::string share_table(const std::vector<Line>& lines, const std::vector<std::i
   return table.text(colour);
 }
 
-std::string entropy_table(const std::vector<Line>& lines, const std::vector<std::int64_t>& sizes, bool colour) {
+std::string entropy_table(const std::vector<Line>& lines, const std::vector<std::int64_t>& sizes,
+                          bool colour) {
   Table table = table_for(sizes, "entropy, nats  ");
   for (const Line& line : lines) {
-    std::vector<Cell> cells{{line.cells[0].normalizer}};
+    std::vector<Cell> cells{name_of(line)};
     for (const DemoRow& row : line.cells) cells.push_back({short_number(row.entropy)});
     table.add(std::move(cells));
   }
@@ -73,7 +86,7 @@ std::string entropy_table(const std::vector<Line>& lines, const std::vector<std:
 std::string moral(const std::vector<Line>& lines) {
   std::string text;
   const auto sentence = [&](std::string words) { text += wrapped(words) + "\n"; };
-  for (const char* name : {"softmax", "adaptive", "entropy_target"}) {
+  for (const char* name : kStory) {
     const auto found = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
       const std::string& full = line.cells[0].normalizer;
       return full.substr(0, full.find(':')) == name;
@@ -114,20 +127,21 @@ void print_demo_json(const std::vector<DemoRow>& rows, const DemoSetting& settin
                     {"threshold", row.threshold}});
   }
   print_json(Json{{"schema", "sharpmax.attend.demo/1"},
-             {"gap", setting.gap},
-             {"seed", setting.seed},
-             {"features", setting.features},
-             {"rows", list}});
+                  {"gap", setting.gap},
+                  {"seed", setting.seed},
+                  {"features", setting.features},
+                  {"rows", list}});
 }
 
 void print_demo_tables(const std::vector<DemoRow>& rows, const std::vector<std::int64_t>& sizes,
                        const DemoSetting& setting) {
   const bool colour = colour_wanted();
   const std::vector<Line> lines = lines_of(rows, sizes.size());
-  std::string text = wrapped(fmt::format("One needle of score {:g} among n - 1 keys whose scores are N(0, 1) (q, k in "
-                                         "{} dimensions, seed {}): only n changes. Weights are shares of the row's "
-                                         "sum; | is where the needle falls below half.",
-                                         setting.gap, setting.features, setting.seed));
+  std::string text = wrapped(
+      fmt::format("One needle of score {:g} in the middle of n - 1 keys whose scores are N(0, 1) (q, k in "
+                  "{} dimensions, seed {}): only n changes. Weights are shares of the row's "
+                  "sum; | is where the needle falls below half.",
+                  setting.gap, setting.features, setting.seed));
   text += "\n\n" + share_table(lines, sizes, colour) + "\n" + entropy_table(lines, sizes, colour);
   const std::string words = moral(lines);
   if (!words.empty()) text += "\n" + words;

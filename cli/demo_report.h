@@ -10,7 +10,7 @@ namespace sharpmax::cli {
 struct DemoRow {
   std::string normalizer;
   std::int64_t n = 0;
-  std::int64_t needle = 0;  // its key
+  std::int64_t needle = 0;   // its key
   double needle_weight = 0;  // as used
   double peak_weight = 0;    // this and the rest as RowStatistics has them
   std::int64_t peak_key = -1;
@@ -21,8 +21,12 @@ struct DemoRow {
   double temperature = 0;
   double threshold = 0;
 
-  // The part of all weight that is the needle's.
-  double needle_share() const noexcept { return mass > 0 ? needle_weight / mass : 0.0; }
+  // The part of all weight that is the needle's. Where it is the peak the statistics know it in double;
+  // elsewhere the output does, in float.
+  double needle_share() const noexcept {
+    if (peak_key == needle) return peak_weight;
+    return mass > 0 ? needle_weight / mass : 0.0;
+  }
 };
 
 struct DemoSetting {

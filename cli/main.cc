@@ -34,14 +34,22 @@ int complain(const std::string& sentence, int code) {
   return code;
 }
 
+std::string help_of(const CLI::App& words) {
+  std::string text = words.help(words.get_parent() ? "sharpmax" : "");
+  // CLI11 puts two empty lines between groups.
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
 int code_of(ErrorCode code) {
   return code == ErrorCode::bad_file || code == ErrorCode::io ? kBadFile : kUsage;
 }
 
 int parse_and_run(int argc, char** argv) {
-  CLI::App program("Sharp attention at any size: attention under any normalizer, and what it does as "
-                   "the number of keys grows.",
-                   "sharpmax");
+  CLI::App program(
+      "Sharp attention at any size: attention under any normalizer, and what it does as "
+      "the number of keys grows.",
+      "sharpmax");
   program.formatter(std::make_shared<WrappingFormatter>());
   program.footer(kFooter);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
@@ -56,7 +64,7 @@ int parse_and_run(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = program.get_subcommands();
-    print(chosen.empty() ? program.help() : chosen[0]->help());
+    print(help_of(chosen.empty() ? program : *chosen[0]));
     return kOk;
   } catch (const CLI::ParseError& error) {
     return complain(error.what(), kUsage);
@@ -66,7 +74,7 @@ int parse_and_run(int argc, char** argv) {
   }
   if (version) return print_version(verbose, json);
   if (verbose || json) return complain("--verbose and --json go with --version or a command", kUsage);
-  print(program.help());
+  print(help_of(program));
   return kOk;
 }
 

@@ -12,11 +12,16 @@ namespace {
 
 std::string_view code_of(Ink ink) {
   switch (ink) {
-    case Ink::bold: return "\x1b[1m";
-    case Ink::dim: return "\x1b[2m";
-    case Ink::green: return "\x1b[32m";
-    case Ink::red: return "\x1b[31m";
-    case Ink::plain: break;
+    case Ink::bold:
+      return "\x1b[1m";
+    case Ink::dim:
+      return "\x1b[2m";
+    case Ink::green:
+      return "\x1b[32m";
+    case Ink::red:
+      return "\x1b[31m";
+    case Ink::plain:
+      break;
   }
   return "";
 }
@@ -39,7 +44,8 @@ std::string inked(std::string_view text, Ink ink, bool colour) {
 std::string Table::text(bool colour) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const Row& row : rows_) {
-    for (std::size_t i = 0; i < row.cells.size(); ++i) widths[i] = std::max(widths[i], row.cells[i].text.size());
+    for (std::size_t i = 0; i < row.cells.size(); ++i)
+      widths[i] = std::max(widths[i], row.cells[i].text.size());
   }
   std::string out;
   for (const Row& row : rows_) {
@@ -47,11 +53,12 @@ std::string Table::text(bool colour) const {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       const Cell& cell = row.cells[i];
       const std::string pad(widths[i] - cell.text.size(), ' ');
-      if (i > 0) line += "  ";
+      if (i > 0) line.append(gap_, ' ');
       if (columns_[i] == Align::right) line += pad;
       line += inked(cell.text, cell.ink, colour);
       if (columns_[i] == Align::left && i + 1 < row.cells.size()) line += pad;
     }
+    line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
   return out;

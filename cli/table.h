@@ -24,7 +24,7 @@ class Table {
  public:
   enum class Align { left, right };
 
-  explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
+  explicit Table(std::vector<Align> columns, std::size_t gap = 2) : columns_(std::move(columns)), gap_(gap) {}
 
   void add(std::vector<Cell> row) { rows_.push_back({std::move(row), {}}); }
   // A line of text across all columns.
@@ -37,6 +37,7 @@ class Table {
     std::string heading;  // not empty: in place of cells
   };
   std::vector<Align> columns_;
+  std::size_t gap_;  // spaces between columns
   std::vector<Row> rows_;
 };
 

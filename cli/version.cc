@@ -22,13 +22,13 @@ std::string compiler() {
 int print_version(bool verbose, bool json) {
   if (json) {
     print_json(Json{{"schema", "sharpmax.version/1"},
-               {"version", version()},
-               {"compiler", compiler()},
-               {"targets_compiled", compiled_targets()},
-               {"targets_available", available_targets()},
-               {"target", current_target()},
-               {"blas", nullptr},
-               {"threads", default_threads()}});
+                    {"version", version()},
+                    {"compiler", compiler()},
+                    {"targets_compiled", compiled_targets()},
+                    {"targets_available", available_targets()},
+                    {"target", current_target()},
+                    {"blas", nullptr},
+                    {"threads", default_threads()}});
     return kOk;
   }
   std::string text = fmt::format("sharpmax {}\n", version());

@@ -12,6 +12,7 @@
 #include "attention/kernels.h"
 #include "attention/oracle_statistics.h"
 #include "attention/rows/dispatch.h"
+#include "attention/targets.h"
 #include "base/threads.h"
 
 namespace sharpmax {
@@ -128,6 +129,7 @@ std::vector<std::unique_ptr<Scratch>> scratch_of_threads(int threads, const Argu
 }  // namespace
 
 void run_normalize(const NormalizeCall& call) {
+  choose_target();
   const auto [batches, heads, queries, keys] = call.scores.shape;
   const RowWishes wishes = wishes_of(call.statistics);
   const auto all_scratch =
@@ -151,6 +153,7 @@ void run_normalize(const NormalizeCall& call) {
 }
 
 void run_normalize_backward(const NormalizeBackwardCall& call) {
+  choose_target();
   const auto [batches, heads, queries, keys] = call.scores.shape;
   const std::size_t parameters = call.d_parameters.present() ? call.normalizer.parameters().size() : 0;
   const auto all_scratch = scratch_of_threads(call.threads, keys, std::int64_t{0}, std::size_t{0});

@@ -30,6 +30,8 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
 inline constexpr std::size_t kBlockKeys = 256;
 // Rows of a block: how often the keys are streamed through L2. A multiple of every tile height.
 inline constexpr std::size_t kBlockRows = 96;
+// More parameters than any normalizer has.
+inline constexpr std::size_t kMaxParameters = 8;
 
 // One row of a block: one query of one query head, and the keys it may see.
 struct BlockRow {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attention/rows/dispatch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/decode.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -11,7 +13,6 @@
 #include "attention/kernels/dot-inl.h"
 #include "attention/kernels/out-inl.h"
 #include "attention/kernels/scores-inl.h"
-#include "attention/rows/resolve-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
@@ -127,7 +128,7 @@ void DecodeResolve(const DecodeHead& head, std::size_t r, const AnyNormalizer& n
                         .chunks = head.floats / kTileKeys,
                         .stride = kTileKeys,
                         .lanes = kTileKeys};
-  ResolveRow(task, wishes, scores, rows, outcome);
+  resolve_row(task, wishes, scores, rows, outcome);
 }
 
 template <std::size_t kRows>

@@ -4,15 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "attention/rows/dispatch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/prefill.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
+#include "attention/kernels/groups-inl.h"
 #include "attention/kernels/out-inl.h"
 #include "attention/kernels/row_statistics.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/streaming-inl.h"
-#include "attention/rows/resolve-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
@@ -38,47 +40,12 @@ void PackHead(const AttentionRequest& request, const PackedHead& head, bool feat
   }
 }
 
-// Panels that at least one row of the group sees: [first, second).
-HWY_INLINE std::pair<std::size_t, std::size_t> VisiblePanels(std::span<const BlockRow> rows) {
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
-  for (const BlockRow& row : rows) {
-    if (row.begin >= row.end) continue;
-    begin = std::min(begin, row.begin);
-    end = std::max(end, row.end);
-  }
-  if (begin >= end) return {0, 0};
-  return {static_cast<std::size_t>(begin) / kTileKeys, (static_cast<std::size_t>(end) + kTileKeys - 1) / kTileKeys};
-}
-
-// out = out * row_scale + weights . values over panels [first_panel, first_panel + tiles).
-HWY_INLINE void FoldGroup(const float* weights, std::size_t tiles, std::size_t first_panel, std::size_t padded,
-                          const float* values, std::size_t features, const float* row_scale, float* out,
-                          std::size_t out_stride) {
-  const std::size_t columns = (features + kTileKeys - 1) / kTileKeys;
-  for (std::size_t c = 0; c < columns; ++c) {
-    const float* panel = values + c * padded * kTileKeys;
-    if (ColumnVectors(features, c) == 2) {
-      FoldTiles<2>(weights, tiles, panel + first_panel * kTileKeys * 2 * kLanes, row_scale, out + c * kTileKeys,
-                   out_stride);
-    } else {
-      FoldTiles<1>(weights, tiles, panel + first_panel * kTileKeys * kLanes, row_scale, out + c * kTileKeys,
-                   out_stride);
-    }
-  }
-}
-
 HWY_INLINE void FinishRow(const PrefillJob& job, const PackedHead& head, const BlockRow& row,
                           const RowOutcome& outcome, const float* folded) {
   WriteOut(job.call->out, head.segment->batch, row, outcome.scale, folded);
   if (job.call->statistics != nullptr) {
     write_row(*job.call->statistics, head.segment->batch, row.head, row.query, outcome);
   }
-}
-
-HWY_INLINE Rule RuleFor(const AnyNormalizer& normalizer, std::int64_t head, std::int64_t keys) {
-  if (keys == 0) return {};
-  return normalizer.definition().rule(HeadParameters(normalizer.parameters(), static_cast<std::size_t>(head)),
-                                      static_cast<double>(keys));
 }
 
 struct BlockContext {
@@ -98,30 +65,15 @@ HWY_INLINE BlockContext MakeContext(const PrefillJob& job, const PackedHead& hea
   return context;
 }
 
-// The rows of group g.
-HWY_INLINE std::span<BlockRow> GroupOf(std::span<BlockRow> rows, std::size_t g) {
-  return rows.subspan(g * kTileRows, std::min(kTileRows, rows.size() - g * kTileRows));
-}
-
-using PanelRange = std::pair<std::size_t, std::size_t>;
-
-// Packs every group's queries and finds the panels that it, and the whole block, can see.
+// Packs every group's queries; then as SeeBlock.
 HWY_INLINE PanelRange OpenBlock(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
                                 std::size_t feature, const BlockScratch& scratch, PanelRange* visible) {
-  PanelRange all{std::numeric_limits<std::size_t>::max(), 0};
   for (std::size_t g = 0; g * kTileRows < rows.size(); ++g) {
     PackQueries(job.call->request.query, head.segment->batch, GroupOf(rows, g), job.scale, job.feature_map,
                 scratch.line, scratch.queries + g * kTileRows * feature);
-    visible[g] = VisiblePanels(GroupOf(rows, g));
-    if (visible[g].first == visible[g].second) continue;
-    all.first = std::min(all.first, visible[g].first);
-    all.second = std::max(all.second, visible[g].second);
   }
-  return all.second == 0 ? PanelRange{0, 0} : all;
+  return SeeBlock(rows, visible);
 }
-
-constexpr std::size_t kBlockPanels = kBlockKeys / kTileKeys;
-constexpr std::size_t kMaxGroups = kBlockRows / kTileRows;
 
 template <bool kStatistics>
 HWY_NOINLINE void StreamBlock(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
@@ -237,7 +189,7 @@ HWY_NOINLINE void WholeBlock(const PrefillJob& job, const PackedHead& head, std:
           .head = static_cast<std::size_t>(rows[i].head),
           .first_key = head.segment->key_begin + static_cast<std::int64_t>(range.first * kTileKeys),
           .keys = context.scores.has_overlay ? -1 : std::max<std::int64_t>(0, rows[i].end - rows[i].begin)};
-      ResolveRow(task, job.wishes, row, *scratch.rows, outcome);
+      resolve_row(task, job.wishes, row, *scratch.rows, outcome);
       if (columns != nullptr) {
         columns->add(head.segment->batch, rows[i].head, rows[i].query, task.first_key, row, outcome.scale);
       }

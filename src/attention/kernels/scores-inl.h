@@ -144,7 +144,7 @@ HWY_INLINE void ScoreGroup(const ScoreContext& context, std::span<const BlockRow
   }
 }
 
-// Packs the group's queries, each times scale * beta, as [feature][kTileRows]; missing rows are 0.
+// Packs the group's rows of `from`, each times scale * beta, as [feature][kTileRows]; missing rows are 0.
 HWY_INLINE void PackQueries(const AnyTensor<4>& from, std::int64_t batch, std::span<const BlockRow> rows,
                             double scale, bool feature_map, float* line, float* HWY_RESTRICT to) {
   const auto feature = static_cast<std::size_t>(from.shape[3]);
@@ -161,9 +161,21 @@ HWY_INLINE void PackQueries(const AnyTensor<4>& from, std::int64_t batch, std::s
                feature, at);
     if (feature_map) FeatureMap(at, feature);
     const float factor = static_cast<float>(scale * rows[r].beta);
+    if (factor == 1.0f) continue;
     for (std::size_t k = 0; k < feature; ++k) at[k] *= factor;
   }
   TransposeRows(pointers, kTileRows, feature, kTileRows, to);
+}
+
+// The same without a factor: gradients of the output.
+HWY_INLINE void PackLeft(const AnyTensor<4>& from, std::int64_t batch, std::span<const BlockRow> rows, float* line,
+                         float* HWY_RESTRICT to) {
+  BlockRow plain[kTileRows];
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    plain[r] = rows[r];
+    plain[r].beta = 1.0;
+  }
+  PackQueries(from, batch, {plain, rows.size()}, 1.0, false, line, to);
 }
 
 // Packs `from`'s rows [first, first + count) of a head as panels [panel][feature][kTileKeys], `panels` from

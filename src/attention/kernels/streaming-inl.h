@@ -10,8 +10,8 @@
 
 #include <cmath>
 
-#include "attention/kernels/exp-inl.h"
 #include "attention/kernels/scores-inl.h"
+#include "attention/rows/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
@@ -81,12 +81,13 @@ HWY_INLINE float WeighStreaming(float* HWY_RESTRICT scores, std::size_t tiles, f
   }
   // A row whose keys are all masked so far: exp(-inf - 0) = 0.
   const FloatVec shift = hn::Set(d, top == -std::numeric_limits<float>::infinity() ? 0.0f : top);
+  const Exponential exponential(1.0);
   const FloatVec floor = hn::Set(d, -104.0f);  // exp is 0 there; keeps 0 * -inf out of the moment
   for (std::size_t t = 0; t < tiles; ++t, scores += kTileSize) {
     SHARPMAX_UNROLL
     for (std::size_t v = 0; v < kTileKeys; v += kLanes) {
       const FloatVec x = hn::Sub(hn::Load(d, scores + v), shift);
-      const FloatVec p = ExpTmp(x);
+      const FloatVec p = exponential(x);
       hn::Store(p, d, scores + v);
       if constexpr (kStatistics) {
         const auto is_max = hn::Eq(x, hn::Zero(d));

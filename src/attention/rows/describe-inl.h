@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 // Entropy of w / sum w for weights >= 0 whose largest is `peak` > 0. With u = w / peak it is
 // ln(1 + tail) - (sum u ln u) / (1 + tail), where the peak adds nothing to either sum: a sharp row
 // keeps its digits.
-HWY_NOINLINE HWY_MAYBE_UNUSED double entropy_of_weights(const ScoreRow& weights, float peak) {
+HWY_NOINLINE inline double entropy_of_weights(const ScoreRow& weights, float peak) {
   const FloatTag d;
   const Floats zero = hn::Zero(d), one = Splat(1.0f), largest_weight = Splat(peak);
   const Floats least = Splat(std::numeric_limits<float>::min());

@@ -30,7 +30,7 @@ enum class Moment { no, yes };
 enum class Store { no, yes };
 
 template <Moment kMoment, Store kStore>
-HWY_NOINLINE HWY_MAYBE_UNUSED ExponentialSums sweep(const ScoreRow& row, float max, double beta) {
+HWY_NOINLINE inline ExponentialSums sweep(const ScoreRow& row, float max, double beta) {
   const FloatTag d;
   const Exponential exponential(beta);
   const Floats top = Splat(max);
@@ -72,7 +72,7 @@ HWY_INLINE HWY_MAYBE_UNUSED double tail_of(const ScoreRow& weights, double sum) 
 }
 
 // Weighs the row at beta and says what that left. False if a score was NaN.
-HWY_NOINLINE HWY_MAYBE_UNUSED bool weigh_exponential(const RowCall& call, double beta) {
+HWY_NOINLINE inline bool weigh_exponential(const RowCall& call, double beta) {
   const bool entropy = call.wishes.entropy;
   const double max = call.max;
   const ExponentialSums sums = entropy ? sweep<Moment::yes, Store::yes>(call.row, call.max, beta)
@@ -89,7 +89,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED bool weigh_exponential(const RowCall& call, double
   return true;
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_surveyed(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_surveyed(const RowCall& call) {
   const ExponentialSums sums = sweep<Moment::yes, Store::no>(call.row, call.max, 1.0);
   if (std::isnan(sums.sum)) return Weighed::poisoned;
   const Survey survey{.max = call.max, .tail = sums.sum - 1.0, .moment = sums.moment};

@@ -48,7 +48,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const f
   for (std::size_t i = 0; i < kGapsAPass; ++i) counts[i] = sum_of_counts(inside[i]);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED void count_gaps(const ScoreRow& row, float max, std::span<const double> gaps,
+HWY_NOINLINE inline void count_gaps(const ScoreRow& row, float max, std::span<const double> gaps,
                                               std::int64_t* counts) {
   for (std::size_t first = 0; first < gaps.size(); first += kGapsAPass) {
     const std::size_t here = HWY_MIN(kGapsAPass, gaps.size() - first);

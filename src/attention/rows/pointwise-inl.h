@@ -53,13 +53,13 @@ HWY_INLINE HWY_MAYBE_UNUSED Floats logistic(Floats x) {
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(FloatTag())), small, one), hn::Add(one, small));
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_sigmoid(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_sigmoid(const RowCall& call) {
   const Floats offset = Splat(static_cast<float>(call.rule.offset));
   const double sum = map_row(call.row, [&](Floats e) SHARPMAX_PASS { return logistic(hn::Add(e, offset)); });
   return finish(call, sum, 1.0);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_relu(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_relu(const RowCall& call) {
   // Not Max: it would drop a NaN.
   const double sum = map_row(call.row, [](Floats e) SHARPMAX_PASS {
     return hn::IfThenZeroElse(hn::Le(e, hn::Zero(FloatTag())), e);
@@ -67,7 +67,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_relu(const RowCall& call) {
   return finish(call, sum, 1.0 / call.keys);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_proportional(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_proportional(const RowCall& call) {
   const double sum = map_row(call.row, [](Floats e) SHARPMAX_PASS {
     return hn::IfThenZeroElse(hn::Eq(e, Splat(-kInfinity)), e);
   });
@@ -76,7 +76,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_proportional(const RowCall& call) {
 
 // With shift = max(m, 0): (exp(e) - 1) exp(-shift) is (1 - exp(-e)) exp(e - shift) above 0, and
 // (1 - exp(e)) exp(-shift) counts in the sum below it.
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_softpick(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_softpick(const RowCall& call) {
   const FloatTag d;
   const float shift = std::max(call.max, 0.0f);
   const Floats top = Splat(shift), zero = hn::Zero(d), masked = Splat(-kInfinity);
@@ -114,7 +114,7 @@ HWY_INLINE HWY_MAYBE_UNUSED float smallest(const ScoreRow& row) {
 }
 
 // softmax(e) times the height (e - low) / (high - low) of the score in its row, or times e itself.
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_self_adjust(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_self_adjust(const RowCall& call) {
   const FloatTag d;
   const RowWishes& wishes = call.wishes;
   const bool plain = call.rule.target == 1.0;
@@ -145,7 +145,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_self_adjust(const RowCall& call) {
   return finish(call, std::isnan(z) ? z : sum.value(), width > 0.0 ? 1.0 / (z * width) : 0.0);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_hard(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_hard(const RowCall& call) {
   if (has_nan(call.row)) return Weighed::poisoned;
   const std::int64_t winner = index_of(call.row, call.max);
   fill(call.row, 0.0f);

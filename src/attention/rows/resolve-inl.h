@@ -131,7 +131,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order
   record_top_weights(call);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
+HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
                                               RowWorkspace& workspace, RowOutcome& out) {
   leave_without_statistics(wishes, 0.0, out);
   const float max = largest(row);
@@ -154,7 +154,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED void ResolveRow(const RowTask& task, const RowWish
   record_weights(call, order, by_specification);
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED void BackwardRow(const RowTask& task, const ScoreRow& scores,
+HWY_NOINLINE inline void BackwardRow(const RowTask& task, const ScoreRow& scores,
                                                const ScoreRow& d_weights, RowWorkspace& workspace,
                                                std::span<double> d_parameters) {
   backward_by_specification(task, scores, d_weights, workspace, d_parameters);

@@ -54,7 +54,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void describe_exactly(std::span<const double> scores
 }
 
 // Scores that are finite or masked, at least one of them finite.
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_by_specification(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_by_specification(const RowCall& call) {
   const std::span<double> scores = call.workspace.exact(0, call.size());
   const std::span<double> weights = call.workspace.exact(1, call.size());
   widen(call.row, scores);
@@ -66,7 +66,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_by_specification(const RowCall& call
   return Weighed::done;
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED void backward_by_specification(const RowTask& task, const ScoreRow& scores_row,
+HWY_NOINLINE inline void backward_by_specification(const RowTask& task, const ScoreRow& scores_row,
                                                              const ScoreRow& d_weights_row,
                                                              RowWorkspace& workspace,
                                                              std::span<double> d_parameters) {

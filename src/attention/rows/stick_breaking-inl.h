@@ -42,7 +42,7 @@ HWY_INLINE HWY_MAYBE_UNUSED Floats break_off(float* data, double& broken_off) {
   return weight;
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_stick_breaking(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_stick_breaking(const RowCall& call) {
   const FloatTag d;
   if (has_nan(call.row)) return Weighed::poisoned;
   const std::size_t n = hn::Lanes(d);

@@ -47,7 +47,7 @@ struct TemperatureSurvey {
 };
 
 // The row is scores with top = m, or candidates, which are gaps already, with top = 0.
-HWY_NOINLINE HWY_MAYBE_UNUSED TemperatureSurvey survey_at(const ScoreRow& row, float top, double ties, double beta) {
+HWY_NOINLINE inline TemperatureSurvey survey_at(const ScoreRow& row, float top, double ties, double beta) {
   const FloatTag d;
   const Exponential exponential(beta);
   const Floats largest_score = Splat(top), zero = hn::Zero(d);
@@ -136,7 +136,7 @@ class TemperatureTarget {
 };
 
 // Newton's method on ln value inside (low, high): low is not sharp enough, high is or is infinite.
-HWY_NOINLINE HWY_MAYBE_UNUSED double search_temperature(const ScoreRow& candidates, const TemperatureTarget& target,
+HWY_NOINLINE inline double search_temperature(const ScoreRow& candidates, const TemperatureTarget& target,
                                                         TemperatureSurvey at, double sharpest) {
   constexpr double kClose = 1e-6;    // of the target: as near to it as is worth a sweep
   constexpr int kMostSweeps = 200;   // bisection alone would need about 100
@@ -173,7 +173,7 @@ HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_ties(const RowCall& call, double ties)
   return Weighed::done;
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_to_target(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_to_target(const RowCall& call) {
   const TemperatureTarget target(call.rule.kind, call.rule.target);
   const Floats top = Splat(call.max);
   const double ties =

@@ -114,7 +114,7 @@ HWY_INLINE PowerSums power_sums_double(const float* gaps, std::size_t count, dou
 // tau in [-1, 0), or NaN if a gap was. The last step taken is below 2^-20 of the distance to the
 // largest key and convergence is quadratic, so what is left is of the order of double's rounding.
 template <int kPower>
-HWY_NOINLINE HWY_MAYBE_UNUSED double solve_threshold(const float* gaps, std::size_t count, double slope) {
+HWY_NOINLINE inline double solve_threshold(const float* gaps, std::size_t count, double slope) {
   constexpr int kMostSteps = 100;  // never reached: each climbs, and the last few square the error
   // The largest weight is at least the mean over the candidates: a bound that float cannot round past.
   const double mean = 1.0 / static_cast<double>(count);
@@ -168,7 +168,7 @@ HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_threshold(const RowCall& call) {
   return Weighed::done;
 }
 
-HWY_NOINLINE HWY_MAYBE_UNUSED Weighed weigh_by_threshold(const RowCall& call) {
+HWY_NOINLINE inline Weighed weigh_by_threshold(const RowCall& call) {
   if (!(call.rule.beta > 0.0)) return Weighed::not_here;
   if (call.rule.alpha == 2.0) return weigh_threshold<1>(call);
   if (call.rule.alpha == 1.5) return weigh_threshold<2>(call);

@@ -44,7 +44,7 @@ inline bool ranks_before(const RankedKey& a, const RankedKey& b) {
 
 // The k largest finite elements (fewer if there are fewer), best first, into workspace.ranked().
 // NaN never ranks. Returns how many.
-HWY_NOINLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std::size_t k,
+HWY_NOINLINE inline std::size_t rank_largest(const ScoreRow& row, std::size_t k,
                                                        RowWorkspace& workspace) {
   const FloatTag d;
   k = std::min(k, row.chunks * row.lanes);
@@ -69,7 +69,7 @@ HWY_NOINLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std:
 }
 
 // Masks every key but the k largest; of equal ones the lowest indices stay. NaN stays too, to be found.
-HWY_NOINLINE HWY_MAYBE_UNUSED void keep_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+HWY_NOINLINE inline void keep_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
   const FloatTag d;
   const std::size_t found = rank_largest(row, k, workspace);
   if (found < k) return;  // no more than k keys

@@ -18,7 +18,7 @@ struct RankedKey {
   std::uint32_t index;  // within the row
 };
 
-class RowWorkspace {
+struct RowWorkspace {
  public:
   // longest: floats in the longest row, lanes without a key included.
   explicit RowWorkspace(std::size_t longest)

@@ -1,0 +1,163 @@
+// Outputs are compared before anything is timed: a few rows of a case against the oracle in double.
+//
+// The bound is that of float arithmetic, not a tuned one. With u = 2^-24, a score of d products is off by at
+// most e = (d + 2) u scale max_j sum_i |q_i k_ji|. Weights of temperature B then change by a factor
+// within exp(+-2 B e); a threshold map moves at most twice e on each of the S keys it keeps. Summing n
+// weighted values adds (n + 8) u, the 8 for exp and division. So r = 2 L e + (n + 8) u, L = max(1, B) S.
+#include <algorithm>
+#include <cmath>
+
+#include "cli/bench_case.h"
+
+namespace sharpmax::cli {
+namespace {
+
+constexpr double kUnit = 0x1p-24;
+
+std::vector<double> widened(const float* from, std::int64_t count) { return {from, from + count}; }
+
+double largest(const std::vector<double>& values) {
+  double most = 0.0;
+  for (const double v : values) most = std::max(most, std::fabs(v));
+  return most;
+}
+
+}  // namespace
+
+// One row in double: the keys it sees, and what the oracle makes of them.
+struct BenchCase::Sample {
+  std::int64_t keys = 0;
+  std::vector<double> query, key, value, d_out;
+  std::vector<double> out, d_query, d_key, d_value;
+  double score_error = 0.0;
+  double temperature = 0.0;
+  double threshold = 0.0;
+  std::int64_t support = 0;
+
+  double relative_error() const {
+    const double beta = std::isnan(temperature) ? 1.0 : std::max(1.0, std::fabs(temperature));
+    const double kept = std::isnan(threshold) ? 1.0 : static_cast<double>(support);
+    return 2.0 * beta * kept * score_error + (static_cast<double>(keys) + 8.0) * kUnit;
+  }
+};
+
+// `beta` not NaN: softmax at that temperature instead, for rules that search for theirs and may stop at
+// any feasible one.
+BenchCase::Sample BenchCase::oracle(std::int64_t head, std::int64_t query, double beta) const {
+  const std::int64_t d = shape_.features;
+  Sample s;
+  s.keys = shape_.causal ? query + 1 + shape_.keys - shape_.queries() : shape_.keys;
+  const std::int64_t kv = head / (shape_.heads / shape_.kv_heads);
+  const std::int64_t row = head * shape_.queries() + query;
+  s.query = widened(query_.data() + row * d, d);
+  s.key = widened(key_.data() + kv * shape_.keys * d, s.keys * d);
+  s.value = widened(value_.data() + kv * shape_.keys * d, s.keys * d);
+  s.out.resize(static_cast<std::size_t>(d));
+  const double scale = 1.0 / std::sqrt(static_cast<double>(d));
+  for (std::int64_t j = 0; j < s.keys; ++j) {
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < d; ++i) {
+      sum += std::fabs(s.query[static_cast<std::size_t>(i)] * s.key[static_cast<std::size_t>(j * d + i)]);
+    }
+    s.score_error = std::max(s.score_error, static_cast<double>(d + 2) * kUnit * scale * sum);
+  }
+  const AnyNormalizer normalizer = std::isnan(beta) ? normalizer_ : AnyNormalizer(Softmax{.beta = beta});
+  const Extents<4> one{1, 1, 1, d}, many{1, 1, s.keys, d};
+  AttentionRequest request;
+  request.query = TensorView<const double, 4>(s.query.data(), one);
+  request.key = TensorView<const double, 4>(s.key.data(), many);
+  request.value = TensorView<const double, 4>(s.value.data(), many);
+  RowStatistics statistics;
+  statistics.temperature = {&s.temperature, {1, 1, 1}};
+  statistics.threshold = {&s.threshold, {1, 1, 1}};
+  statistics.support = {&s.support, {1, 1, 1}};
+  attend(request, normalizer, TensorView<double, 4>(s.out.data(), one), &statistics);
+  if (shape_.direction != Direction::backward) return s;
+  s.d_out = widened(d_out_.data() + row * d, d);
+  s.d_query.resize(static_cast<std::size_t>(d));
+  s.d_key.resize(s.key.size());
+  s.d_value.resize(s.value.size());
+  AttentionGradients gradients;
+  gradients.query = TensorView<double, 4>(s.d_query.data(), one);
+  gradients.key = TensorView<double, 4>(s.d_key.data(), many);
+  gradients.value = TensorView<double, 4>(s.d_value.data(), many);
+  attend_backward(request, normalizer, TensorView<const double, 4>(s.d_out.data(), one), gradients);
+  return s;
+}
+
+double BenchCase::forward_check(std::int64_t head, std::int64_t query) const {
+  const std::int64_t row = head * shape_.queries() + query;
+  const bool searched = normalizer_.name() == "entropy_target" || normalizer_.name() == "peak_target";
+  const double nan = std::nan("");
+  const Sample s = oracle(head, query, searched ? temperature_[static_cast<std::size_t>(row)] : nan);
+  const double bound = s.relative_error() * largest(s.value);
+  double worst = 0.0;
+  for (std::int64_t i = 0; i < shape_.features; ++i) {
+    const double error = std::fabs(out_[static_cast<std::size_t>(row * shape_.features + i)] -
+                                   s.out[static_cast<std::size_t>(i)]);
+    worst = std::max(worst, std::isnan(error) ? HUGE_VAL : error / bound);
+  }
+  return worst;
+}
+
+// Only the sampled rows carry a gradient, so the gradients of keys and values are theirs alone. One
+// row per key-value head, so that rows do not add up.
+double BenchCase::backward_check(const std::vector<std::pair<std::int64_t, std::int64_t>>& rows) {
+  const std::int64_t d = shape_.features;
+  std::vector<float> d_out(d_out_.size(), 0.0f);
+  for (const auto& [head, query] : rows) {
+    const std::int64_t at = (head * shape_.queries() + query) * d;
+    std::copy_n(d_out_.begin() + at, d, d_out.begin() + at);
+  }
+  run_backward(d_out);
+  double worst = 0.0;
+  for (const auto& [head, query] : rows) {
+    const Sample s = oracle(head, query, std::nan(""));
+    const double r = s.relative_error();
+    double norm_d_out = 0.0, norm_value = 0.0;
+    for (const double g : s.d_out) norm_d_out += std::fabs(g);
+    norm_value = largest(s.value);
+    const double d_weight = norm_d_out * norm_value;  // bounds any |dP|, its error d u times as much
+    const double d_score = (2.0 * r + 2.0 * static_cast<double>(d + 2) * kUnit) * d_weight;
+    const double beta = std::isnan(s.temperature) ? 1.0 : std::max(1.0, std::fabs(s.temperature));
+    const double kept = std::isnan(s.threshold) ? 1.0 : static_cast<double>(s.support);
+    const double scale = beta * kept / std::sqrt(static_cast<double>(d));
+    const auto compare = [&](const std::vector<float>& ours, std::int64_t at,
+                             const std::vector<double>& wanted, double bound) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const double error = std::fabs(ours[static_cast<std::size_t>(at) + i] - wanted[i]);
+        worst = std::max(worst, std::isnan(error) ? HUGE_VAL : error / bound);
+      }
+    };
+    const std::int64_t kv = head / (shape_.heads / shape_.kv_heads);
+    compare(d_query_, (head * shape_.queries() + query) * d, s.d_query, scale * d_score * largest(s.key));
+    compare(d_key_, kv * shape_.keys * d, s.d_key, scale * d_score * largest(s.query));
+    compare(d_value_, kv * shape_.keys * d, s.d_value, r * largest(s.d_out));
+  }
+  return worst;
+}
+
+double BenchCase::error_over_bound() {
+  const std::int64_t last_head = shape_.heads - 1, last = shape_.queries() - 1;
+  if (shape_.direction == Direction::backward) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> rows{{0, last}};
+    if (shape_.kv_heads > 1) rows.emplace_back(last_head, last / 2);
+    return backward_check(rows);
+  }
+  const auto rows = static_cast<std::size_t>(shape_.heads * shape_.queries());
+  temperature_.resize(rows);
+  RowStatistics statistics;
+  statistics.temperature = {temperature_.data(), {1, shape_.heads, shape_.queries()}};
+  const Extents<4> many{1, shape_.heads, shape_.queries(), shape_.features};
+  attend(request_, normalizer_, TensorView<float, 4>(out_.data(), many), &statistics,
+         {.threads = shape_.threads});
+  double worst = 0.0;
+  for (const std::int64_t head : {std::int64_t{0}, last_head}) {
+    for (const std::int64_t query : {std::int64_t{0}, last / 3, last}) {
+      worst = std::max(worst, forward_check(head, query));
+    }
+  }
+  return worst;
+}
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,287 @@
+// The backward driver: stripes, threads, workspace.
+//
+// Gradients of keys and values are sums over queries. A stripe is a run of blocks with sums of its
+// own; how many stripes a head has depends on shape alone, and their sums are added in order, so
+// the bits do not depend on the number of threads.
+#include <omp.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "attention/kernels.h"
+#include "attention/kernels/backward.h"
+#include "attention/kernels/blocks.h"
+#include "attention/kernels/items.h"
+#include "attention/kernels/prefill.h"
+#include "attention/kernels/thread_scratch.h"
+#include "attention/targets.h"
+
+namespace sharpmax {
+namespace {
+
+// Heads that should be in work at once; fewer heads are cut into stripes to make up for it.
+constexpr std::size_t kWantedTasks = 8;
+// As in the forward, but there are two tiles for every score.
+constexpr std::size_t kWholeRowBytes = 512 * 1024;
+
+std::size_t longest_of(std::span<const Segment> segments) {
+  std::int64_t longest = 0;
+  for (const Segment& segment : segments) longest = std::max(longest, segment.key_end - segment.key_begin);
+  return static_cast<std::size_t>(longest);
+}
+
+class ThreadBackward {
+ public:
+  ThreadBackward(const AttentionRequest& request, std::size_t rows, std::size_t tile_floats, std::size_t longest) {
+    const std::size_t feature = padded(request.query.shape[3]), value = padded(request.value.shape[3]);
+    const auto room = [&](std::size_t floats) {
+      buffers_.push_back(allocate_floats(floats));
+      return buffers_.back().get();
+    };
+    view_.queries = room(rows * feature);
+    view_.queries_by_row = room(rows * feature);
+    view_.d_queries = room(rows * feature);
+    view_.d_out = room(rows * value);
+    view_.d_out_by_row = room(rows * value);
+    view_.weights = room(tile_floats);
+    view_.d_scores = room(tile_floats);
+    view_.line = room(line_floats(request));
+    workspace_ = std::make_unique<RowWorkspace>(longest);
+    view_.rows = workspace_.get();
+  }
+  const BackwardScratch& view() const noexcept { return view_; }
+
+ private:
+  static std::size_t padded(std::int64_t features) {
+    return round_up(static_cast<std::size_t>(features), tile_shape().keys);
+  }
+  std::vector<FloatBuffer> buffers_;
+  std::unique_ptr<RowWorkspace> workspace_;
+  BackwardScratch view_;
+};
+
+// The sums of one stripe.
+class Stripe {
+ public:
+  Stripe(const BackwardJob& job, std::size_t padded_keys, const TileShape& tile) {
+    const AttentionRequest& request = job.call->request;
+    key_floats_ = padded_keys * round_up(static_cast<std::size_t>(request.key.shape[3]), tile.keys);
+    value_floats_ = padded_keys * round_up(static_cast<std::size_t>(request.value.shape[3]), tile.keys);
+    if (job.call->gradients.key.present()) keys_ = allocate_floats(key_floats_);
+    if (job.call->gradients.value.present()) values_ = allocate_floats(value_floats_);
+    parameters_.assign(job.parameters * static_cast<std::size_t>(request.query.shape[1]), 0.0);
+  }
+  void clear() {
+    if (keys_) std::fill_n(keys_.get(), key_floats_, 0.0f);
+    if (values_) std::fill_n(values_.get(), value_floats_, 0.0f);
+    std::fill(parameters_.begin(), parameters_.end(), 0.0);
+  }
+  StripeSums sums() { return {keys_.get(), values_.get(), parameters_.data()}; }
+  std::span<const double> parameters() const { return parameters_; }
+
+ private:
+  std::size_t key_floats_, value_floats_;
+  FloatBuffer keys_, values_;
+  std::vector<double> parameters_;
+};
+
+class Backward {
+ public:
+  explicit Backward(const BackwardJob& job, std::span<const Item> items)
+      : job_(job),
+        call_(*job.call),
+        items_(items),
+        tile_(tile_shape()),
+        group_(call_.request.query.shape[1] / call_.request.key.shape[1]),
+        padded_(round_up(std::max<std::size_t>(longest_of(call_.segments), 1), tile_.keys)),
+        stripes_((kWantedTasks + items.size() - 1) / std::max<std::size_t>(items.size(), 1)) {
+    const std::size_t fitting = kWholeRowBytes / (2 * sizeof(float)) / padded_;
+    rows_ = job.streaming ? kBlockRows : std::clamp(fitting / tile_.rows * tile_.rows, tile_.rows, kBlockRows);
+    // A sum over heads or batches has one owner.
+    threads_ = job.d_bias != nullptr ? 1 : call_.threads;
+    parameters_.assign(items.size(), std::vector<double>(job.parameters * heads(), 0.0));
+  }
+
+  void run() {
+    const std::size_t panels = job_.streaming ? kBlockKeys / tile_.keys : padded_ / tile_.keys;
+    const std::size_t tile_floats = panels * rows_ * tile_.keys;
+    for (int t = 0; t < threads_; ++t) scratch_.emplace_back(call_.request, rows_, tile_floats, padded_);
+    if (stripes_ == 1) {
+      run_alone();
+    } else {
+      run_together();
+    }
+    if (job_.parameters > 0) write_parameters();
+  }
+
+ private:
+  std::size_t heads() const { return static_cast<std::size_t>(call_.request.query.shape[1]); }
+
+  void run_blocks(const PackedHead& head, const Blocks& blocks, std::size_t begin, std::size_t end,
+                  const BackwardScratch& scratch, const StripeSums& sums) const {
+    BlockRow rows[kBlockRows];
+    for (std::size_t b = begin; b < end; ++b) {
+      const std::size_t count = blocks.fill(b, rows);
+      backward_block(job_, head, {rows, count}, scratch, sums);
+    }
+  }
+
+  void add_parameters(std::size_t item, const Stripe& stripe) {
+    for (std::size_t i = 0; i < parameters_[item].size(); ++i) parameters_[item][i] += stripe.parameters()[i];
+  }
+
+  void run_alone() {
+    const auto threads = static_cast<std::size_t>(threads_);
+    std::vector<PackedBuffers> packed(threads);
+    std::vector<Stripe> stripes;
+    for (std::size_t t = 0; t < threads; ++t) {
+      packed[t].allocate_for_backward(call_.request, padded_, tile_);
+      stripes.emplace_back(job_, padded_, tile_);
+    }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const auto t = static_cast<std::size_t>(omp_get_thread_num());
+      for (const Segment& segment : items_[i].segments) {
+        const PackedHead head = packed[t].head(segment, items_[i].kv_head);
+        pack_head(call_.request, head, job_.feature_map, 0, round_up(head.key_count, tile_.keys) / tile_.keys,
+                  scratch_[t].view().line);
+        stripes[t].clear();
+        const StripeSums sums = stripes[t].sums();
+        const Blocks blocks(segment, items_[i].kv_head, group_, rows_, tile_.rows);
+        run_blocks(head, blocks, 0, blocks.count(), scratch_[t].view(), sums);
+        write_key_gradients(job_, head, {&sums, 1}, 0, head.key_count);
+        add_parameters(i, stripes[t]);
+      }
+    }
+  }
+
+  void run_together() {
+    PackedBuffers packed;
+    packed.allocate_for_backward(call_.request, padded_, tile_);
+    std::vector<Stripe> stripes;
+    for (std::size_t s = 0; s < stripes_; ++s) stripes.emplace_back(job_, padded_, tile_);
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      for (const Segment& segment : items_[i].segments) run_striped(i, segment, packed, stripes);
+    }
+  }
+
+  void run_striped(std::size_t item, const Segment& segment, PackedBuffers& packed, std::vector<Stripe>& stripes) {
+    const PackedHead head = packed.head(segment, items_[item].kv_head);
+    const std::size_t panels = round_up(head.key_count, tile_.keys) / tile_.keys;
+    const Blocks blocks(segment, items_[item].kv_head, group_, rows_, tile_.rows);
+    std::vector<StripeSums> sums;
+    for (Stripe& stripe : stripes) sums.push_back(stripe.sums());
+    constexpr std::size_t kAtOnce = 8;
+#pragma omp parallel num_threads(threads_)
+    {
+      const BackwardScratch& mine = scratch_[static_cast<std::size_t>(omp_get_thread_num())].view();
+#pragma omp for schedule(static)
+      for (std::size_t p = 0; p < panels; p += kAtOnce) {
+        pack_head(call_.request, head, job_.feature_map, p, std::min(p + kAtOnce, panels), mine.line);
+      }
+      // Stripes take every stripes_-th block, so that causal work is even.
+#pragma omp for schedule(dynamic, 1)
+      for (std::size_t s = 0; s < stripes_; ++s) {
+        stripes[s].clear();
+        for (std::size_t b = s; b < blocks.count(); b += stripes_) run_blocks(head, blocks, b, b + 1, mine, sums[s]);
+      }
+#pragma omp for schedule(static)
+      for (std::size_t p = 0; p < panels; p += kAtOnce) {
+        write_key_gradients(job_, head, sums, p * tile_.keys, std::min((p + kAtOnce) * tile_.keys, head.key_count));
+      }
+    }
+    for (const Stripe& stripe : stripes) add_parameters(item, stripe);
+  }
+
+  void write_parameters() {
+    const TensorView<double, 2>& to = call_.gradients.parameters;
+    for (std::size_t p = 0; p < job_.parameters; ++p) {
+      for (std::size_t h = 0; h < heads(); ++h) {
+        double sum = 0.0;
+        for (const auto& item : parameters_) sum += item[p * heads() + h];
+        to(p, h) = sum;
+      }
+    }
+  }
+
+  const BackwardJob& job_;
+  const BackwardCall& call_;
+  std::span<const Item> items_;
+  TileShape tile_;
+  std::int64_t group_;
+  std::size_t padded_;
+  std::size_t stripes_;
+  std::size_t rows_ = 0;
+  int threads_ = 1;
+  std::vector<ThreadBackward> scratch_;
+  std::vector<std::vector<double>> parameters_;  // [item][parameter][query head]
+};
+
+void clear(const AnyMutableTensor<4>& view) {
+  if (!view.present()) return;
+  for (std::int64_t b = 0; b < view.shape[0]; ++b) {
+    for (std::int64_t h = 0; h < view.shape[1]; ++h) {
+      for (std::int64_t q = 0; q < view.shape[2]; ++q) {
+        float* row = static_cast<float*>(view.data) + b * view.strides[0] + h * view.strides[1] + q * view.strides[2];
+        for (std::int64_t i = 0; i < view.shape[3]; ++i) row[i * view.strides[3]] = 0.0f;
+      }
+    }
+  }
+}
+
+void write_bias(const AnyMutableTensor<4>& to, std::span<const double> sums) {
+  std::size_t at = 0;
+  for (std::int64_t b = 0; b < to.shape[0]; ++b) {
+    for (std::int64_t h = 0; h < to.shape[1]; ++h) {
+      for (std::int64_t q = 0; q < to.shape[2]; ++q) {
+        for (std::int64_t k = 0; k < to.shape[3]; ++k) {
+          static_cast<float*>(to.data)[b * to.strides[0] + h * to.strides[1] + q * to.strides[2] +
+                                       k * to.strides[3]] = static_cast<float>(sums[at++]);
+        }
+      }
+    }
+  }
+}
+
+// Rules whose weights follow from score, temperature and log-partition alone, and whose temperature
+// stays small enough that beta * score keeps its digits.
+bool can_stream(const BackwardCall& call) {
+  const Saved& saved = call.saved;
+  if (!saved.out.present() || !saved.log_partition.present() || !saved.temperature.present()) return false;
+  if (call.gradients.parameters.present()) return false;
+  const AnyNormalizer& normalizer = call.normalizer;
+  const Rule rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), 1.0);
+  return (rule.kind == RuleKind::exponential || rule.kind == RuleKind::surveyed) && !rule.full_gradient;
+}
+
+}  // namespace
+
+void run_backward(const BackwardCall& call) {
+  choose_target();
+  const AttentionGradients& gradients = call.gradients;
+  clear(gradients.query);
+  clear(gradients.key);
+  clear(gradients.value);
+  for (std::int64_t p = 0; gradients.parameters.present() && p < gradients.parameters.shape[0]; ++p) {
+    for (std::int64_t h = 0; h < gradients.parameters.shape[1]; ++h) gradients.parameters(p, h) = 0.0;
+  }
+  BackwardJob job;
+  job.call = &call;
+  job.feature_map = call.normalizer.definition().needs_queries_and_keys;
+  job.scale = job.feature_map ? 1.0 : scale_of(call.request);
+  job.streaming = can_stream(call);
+  if (gradients.parameters.present()) job.parameters = call.normalizer.parameters().size();
+  std::vector<double> bias;
+  if (gradients.bias.present()) {
+    std::size_t count = 1;
+    for (const std::int64_t extent : gradients.bias.shape) count *= static_cast<std::size_t>(extent);
+    bias.assign(std::max<std::size_t>(count, 1), 0.0);
+    job.d_bias = bias.data();
+  }
+  const std::vector<Item> items = items_of(call.request, call.segments);
+  if (!items.empty()) Backward(job, items).run();
+  if (gradients.bias.present()) write_bias(gradients.bias, bias);
+}
+
+}  // namespace sharpmax
