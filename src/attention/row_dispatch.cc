@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "attention/rows/backward-inl.h"
 #include "attention/rows/resolve-inl.h"
 
 HWY_BEFORE_NAMESPACE();

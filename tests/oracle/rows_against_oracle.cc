@@ -90,7 +90,7 @@ void expect_near(double found, double wanted, double bound, const char* what) {
 
 void expect_facts(const ExactRow& exact, const RowOutcome& out, const Row& bounds) {
   const double slack = temperature_slack(exact), beta = exact.facts.temperature;
-  expect_near(out.facts.temperature, beta, 2.0 * slack + 1e-5 * beta, "temperature");
+  expect_near(out.facts.temperature, beta, 2.0 * slack + 1e-5 * std::abs(beta), "temperature");
   const double size = std::isfinite(beta) ? std::abs(beta * exact.largest) + 1.0 : 1.0;
   expect_near(out.facts.log_partition, exact.facts.log_partition,
               (kFloatEpsilon * kRowRoundings + 1e-5 * (slack > 0.0 || exact.rule.kind == RuleKind::surveyed)) * size +
@@ -117,13 +117,13 @@ void expect_statistics(const ExactRow& exact, const Row& bounds, KernelRow& row,
   expect_near(out.mass, mass, slack.mass, "mass");
   EXPECT_GE(out.support, support);
   EXPECT_LE(out.support, support + doubtful);
-  if (mass <= 0.0 || peak == row.keys) {
+  if (mass <= static_cast<double>(row.keys) * kLeastWeight) {
     EXPECT_EQ(out.peak_key, -1);
     return;
   }
   double rest = 0.0;
   for (std::size_t j = 0; j < row.keys; ++j) {
-    if (j == peak || exact.weights[j] <= 0.0) continue;
+    if (j == peak || exact.weights[j] < mass * kLeastWeight) continue;
     entropy -= exact.weights[j] / mass * std::log(exact.weights[j] / mass);
     rest += exact.weights[j];
   }
@@ -198,8 +198,8 @@ void check(const AnyNormalizer& normalizer, const ExactRow& exact, const Row& bo
 
 enum class Mask { none, scattered, prefix, all_but_one, all };
 
-Row make_scores(Random& random, std::size_t keys, double spread, Mask mask) {
-  Row row = random.row(keys, spread);
+Row make_scores(Random& random, std::size_t keys, double spread, Mask mask, const AnyNormalizer& normalizer) {
+  Row row = scores_for(normalizer, random.row(keys, spread));
   const std::size_t spared = keys > 0 ? random.size(0, keys - 1) : 0;
   for (std::size_t j = 0; j < keys; ++j) {
     row[j] = static_cast<float>(row[j]);
@@ -226,7 +226,7 @@ TEST_P(RowsAgainstOracle, AwkwardLengthsSpreadsAndMasks) {
         SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << keys << " keys, spread " << spread << ", mask "
                                         << static_cast<int>(mask));
         Random random(seed++);
-        const ExactRow exact(normalizer, as_floats(scores_for(normalizer, make_scores(random, keys, spread, mask))));
+        const ExactRow exact(normalizer, make_scores(random, keys, spread, mask, normalizer));
         const Row bounds = weight_bounds(exact);
         for_each_target([&](const std::string& target) {
           SCOPED_TRACE(target);
@@ -241,6 +241,8 @@ TEST_P(RowsAgainstOracle, AwkwardLengthsSpreadsAndMasks) {
 
 TEST_P(RowsAgainstOracle, AMillionKeys) {
   const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam().text);
+  const Rule rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), 1e6);
+  if (rule.kind == RuleKind::specification) GTEST_SKIP() << "no kernel of its own";
   for (const double spread : {1e-3, 1.0, 1e4}) {
     SCOPED_TRACE(testing::Message() << "spread " << spread);
     Random random(77);

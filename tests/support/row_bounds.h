@@ -66,7 +66,8 @@ inline double temperature_slack(const ExactRow& row) {
 inline Row weight_bounds(const ExactRow& row) {
   const Rule& rule = row.rule;
   const double slack = temperature_slack(row);
-  double mean_gap = 0.0;
+  double mean_gap = 0.0, heaviest = 0.0;
+  for (const double w : row.weights) heaviest = std::max(heaviest, std::abs(w));
   for (std::size_t j = 0; j < row.scores.size(); ++j)
     if (row.weights[j] > 0.0) mean_gap += row.weights[j] * (row.largest - row.scores[j]);
   Row bounds(row.scores.size());
@@ -74,6 +75,7 @@ inline Row weight_bounds(const ExactRow& row) {
     const double e = row.scores[j], w = std::abs(row.weights[j]);
     if (e == -kInfinity) continue;
     double relative = kRowRoundings;
+    const double beta_gap = w > 0.0 ? std::log(heaviest / w) : 0.0;
     switch (rule.kind) {
       case RuleKind::threshold: {
         // [z - tau]+^p: z and tau are off by eps at most, which counts p times in the power.
@@ -83,15 +85,17 @@ inline Row weight_bounds(const ExactRow& row) {
         continue;
       }
       case RuleKind::sigmoid: relative += std::abs(e) + std::abs(rule.offset); break;
+      case RuleKind::surveyed: relative += 2.0 * beta_gap; break;  // the survey's entropy is off by a few eps
       case RuleKind::softpick:
       case RuleKind::self_adjust: relative += row.largest - e; break;
       case RuleKind::stick_breaking: relative += w > 0.0 ? std::abs(e) - 4.0 * std::log(w) : 0.0; break;
       case RuleKind::relu:
       case RuleKind::proportional:
       case RuleKind::hard: break;
-      default: relative += w > 0.0 ? std::log(row.weights.empty() ? 1.0 : 1.0 / w) : 0.0; break;
+      default: relative += beta_gap; break;
     }
-    bounds[j] = kFloatEpsilon * relative * w + 2.0 * slack * std::abs(row.largest - e - mean_gap) * w + kLeastWeight;
+    bounds[j] = kFloatEpsilon * relative * w + 2.0 * slack * std::abs(row.largest - e - mean_gap) * w +
+                kLeastWeight * (1.0 + std::abs(e));
     // A key the kernel cuts to 0, or whose exponent the slack moves far.
     if (slack > 0.0) bounds[j] = std::min(bounds[j], w + kLeastWeight);
   }

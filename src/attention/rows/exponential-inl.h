@@ -82,6 +82,12 @@ HWY_NOINLINE inline bool weigh_exponential(const RowCall& call, double beta) {
   const double tail = entropy ? tail_of(call.row, sums.sum) : sums.sum - 1.0;
   RowOutcome& out = call.out;
   out.scale = static_cast<float>(1.0 / (sums.sum + sink));
+  if (out.scale == 0.0f) {  // the sink takes all that float can tell
+    fill(call.row, 0.0f);
+    out.peak_key = -1;
+    out.facts = {.temperature = beta, .log_partition = beta * max + std::log1p(tail)};
+    return true;
+  }
   out.mass = sink == 0.0 ? 1.0 : sums.sum / (sums.sum + sink);
   out.facts = {.temperature = beta, .log_partition = beta * max + std::log1p(tail)};
   out.peak_weight = 1.0 / (1.0 + tail);

@@ -57,8 +57,9 @@ class Exponential {
     const Floats shifted = hn::Add(hn::Mul(scaled, Splat(0x1.715476p+0f)), shifter);
     const Floats whole = hn::Sub(shifted, shifter);
     // ln 2 in two parts, the first short enough that its product with an exponent is exact.
-    const Floats rest = hn::Sub(hn::Sub(scaled, hn::Mul(whole, Splat(0x1.62ep-1f))),
+    const Floats near = hn::Sub(hn::Sub(scaled, hn::Mul(whole, Splat(0x1.62ep-1f))),
                                 hn::Mul(whole, Splat(0x1.0bfbe8p-15f)));
+    const Floats rest = hn::Add(near, hn::Mul(x, Splat(low_)));
     const Floats fraction = hn::Mul(rest, Splat(0x1.715476p+0f));
 #endif
     const Floats power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(IntTag(), shifted)));

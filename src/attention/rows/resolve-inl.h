@@ -154,12 +154,6 @@ HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes
   record_weights(call, order, by_specification);
 }
 
-HWY_NOINLINE inline void BackwardRow(const RowTask& task, const ScoreRow& scores,
-                                               const ScoreRow& d_weights, RowWorkspace& workspace,
-                                               std::span<double> d_parameters) {
-  backward_by_specification(task, scores, d_weights, workspace, d_parameters);
-}
-
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax

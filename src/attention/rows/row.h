@@ -53,13 +53,13 @@ struct RowOutcome {
   std::int64_t* gap_counts = nullptr;
 };
 
-// In each instruction set's namespace (rows/resolve-inl.h):
+// In each instruction set's namespace (rows/resolve-inl.h, rows/backward-inl.h):
 //
 //   // Scores in, unnormalised weights out, in place. Lanes without a key end as exactly 0.
 //   void ResolveRow(const RowTask&, const RowWishes&, const ScoreRow& row, RowWorkspace&, RowOutcome&);
 //
 //   // `scores` in, weights (scale already multiplied in) out; `d_weights` in, d_scores out, in
-//   // place, same layout. d_parameters += (may be empty: then not computed).
+//   // place, same layout and stride. d_parameters += (may be empty: then not computed).
 //   void BackwardRow(const RowTask&, const ScoreRow& scores, const ScoreRow& d_weights, RowWorkspace&,
 //                    std::span<double> d_parameters);
 //
