@@ -85,7 +85,7 @@ HWY_NOINLINE void StreamBlock(const PrefillJob& job, const PackedHead& head, std
   double sinks[kBlockRows];
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::int64_t keys = CountKeys(context.scores, rows[i]);
-    const Rule rule = RuleFor(job.call->normalizer, rows[i].head, keys);
+    const Rule rule = rule_for(job.call->normalizer, rows[i].head, keys);
     rows[i].beta = rule.beta;
     sinks[i] = rule.sink;
   }

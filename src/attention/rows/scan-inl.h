@@ -56,7 +56,7 @@ HWY_INLINE HWY_MAYBE_UNUSED std::int64_t count_keys(const ScoreRow& row) {
   return count_if(row, [](Floats e) SHARPMAX_PASS { return hn::Ne(e, Splat(-kInfinity)); });
 }
 HWY_INLINE HWY_MAYBE_UNUSED bool has_nan(const ScoreRow& row) {
-  return count_if(row, [](Floats e) SHARPMAX_PASS { return hn::Ne(e, e); }) > 0;
+  return count_if(row, [](Floats e) SHARPMAX_PASS { return hn::IsNaN(e); }) > 0;
 }
 
 // The lowest index that holds `value`; -1 if none does.
