@@ -1,9 +1,11 @@
 // Outputs are compared before anything is timed: a few rows of a case against the oracle in double.
 //
-// The bound is that of float arithmetic, not a tuned one. With u = 2^-24, a score of d products is off by at
-// most e = (d + 2) u scale max_j sum_i |q_i k_ji|. Weights of temperature B then change by a factor
-// within exp(+-2 B e); a threshold map moves at most twice e on each of the S keys it keeps. Summing n
-// weighted values adds (n + 8) u, the 8 for exp and division. So r = 2 L e + (n + 8) u, L = max(1, B) S.
+// The bound is that of float arithmetic, not a tuned one. With u = 2^-24, rounding errors of a sum of d
+// products stay within c sqrt(d) u of the sum of their sizes but for a chance of 2 exp(-c^2 / 2) (Higham and
+// Mary's probabilistic analysis), here c = 5. So a score is off by e = c sqrt(d + 2) u scale max_j sum_i
+// |q_i k_ji|. Weights of temperature B then change by a factor within exp(+-2 B e); a threshold map moves at
+// most twice e on each of the S keys it keeps. Summing n weighted values adds c sqrt(n + 8) u, the 8 for
+// exp and division. So r = 2 L e + c sqrt(n + 8) u, L = max(1, B) S.
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +15,11 @@ namespace sharpmax::cli {
 namespace {
 
 constexpr double kUnit = 0x1p-24;
+
+double rounding_of_sum(std::int64_t terms) {
+  constexpr double kConfidence = 5.0;  // one sum in 130,000 may exceed it
+  return kConfidence * std::sqrt(static_cast<double>(terms)) * kUnit;
+}
 
 std::vector<double> widened(const float* from, std::int64_t count) { return {from, from + count}; }
 
@@ -37,7 +44,7 @@ struct BenchCase::Sample {
   double relative_error() const {
     const double beta = std::isnan(temperature) ? 1.0 : std::max(1.0, std::fabs(temperature));
     const double kept = std::isnan(threshold) ? 1.0 : static_cast<double>(support);
-    return 2.0 * beta * kept * score_error + (static_cast<double>(keys) + 8.0) * kUnit;
+    return 2.0 * beta * kept * score_error + rounding_of_sum(keys + 8);
   }
 };
 
@@ -59,7 +66,7 @@ BenchCase::Sample BenchCase::oracle(std::int64_t head, std::int64_t query, doubl
     for (std::int64_t i = 0; i < d; ++i) {
       sum += std::fabs(s.query[static_cast<std::size_t>(i)] * s.key[static_cast<std::size_t>(j * d + i)]);
     }
-    s.score_error = std::max(s.score_error, static_cast<double>(d + 2) * kUnit * scale * sum);
+    s.score_error = std::max(s.score_error, rounding_of_sum(d + 2) * scale * sum);
   }
   const AnyNormalizer normalizer = std::isnan(beta) ? normalizer_ : AnyNormalizer(Softmax{.beta = beta});
   const Extents<4> one{1, 1, 1, d}, many{1, 1, s.keys, d};
@@ -117,8 +124,8 @@ double BenchCase::backward_check(const std::vector<std::pair<std::int64_t, std::
     double norm_d_out = 0.0, norm_value = 0.0;
     for (const double g : s.d_out) norm_d_out += std::fabs(g);
     norm_value = largest(s.value);
-    const double d_weight = norm_d_out * norm_value;  // bounds any |dP|, its error d u times as much
-    const double d_score = (2.0 * r + 2.0 * static_cast<double>(d + 2) * kUnit) * d_weight;
+    const double d_weight = norm_d_out * norm_value;  // bounds any |dP|, its error the rounding of d terms
+    const double d_score = (2.0 * r + 2.0 * rounding_of_sum(d + 2)) * d_weight;
     const double beta = std::isnan(s.temperature) ? 1.0 : std::max(1.0, std::fabs(s.temperature));
     const double kept = std::isnan(s.threshold) ? 1.0 : static_cast<double>(s.support);
     const double scale = beta * kept / std::sqrt(static_cast<double>(d));

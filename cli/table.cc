@@ -43,20 +43,19 @@ std::string inked(std::string_view text, Ink ink, bool colour) {
 
 std::string Table::text(bool colour) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
-  for (const Row& row : rows_) {
-    for (std::size_t i = 0; i < row.cells.size(); ++i)
-      widths[i] = std::max(widths[i], row.cells[i].text.size());
+  for (const std::vector<Cell>& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
   }
   std::string out;
-  for (const Row& row : rows_) {
-    std::string line = row.heading;
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
+  for (const std::vector<Cell>& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Cell& cell = row[i];
       const std::string pad(widths[i] - cell.text.size(), ' ');
       if (i > 0) line.append(gap_, ' ');
       if (columns_[i] == Align::right) line += pad;
       line += inked(cell.text, cell.ink, colour);
-      if (columns_[i] == Align::left && i + 1 < row.cells.size()) line += pad;
+      if (columns_[i] == Align::left && i + 1 < row.size()) line += pad;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
