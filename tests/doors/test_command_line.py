@@ -371,3 +371,31 @@ def test_bench_checks_outputs_and_reports_fractions():
     for row in data["rows"]:
         assert 0 <= row["error_over_bound"] <= 1
         assert row["seconds"] > 0 and 0 < row["fraction_of_fma_peak"] < 1.2
+
+
+def family_names():
+    return [n["name"] for n in json.loads(run("attend", "--list", "--json").stdout)["normalizers"]]
+
+
+def test_every_normalizer_is_right_when_no_statistics_are_asked_for():
+    """Which plan runs depends on what is asked: bench asks for the temperature alone, attend -o for nothing."""
+    wrong = []
+    for name in family_names():
+        done = run("bench", "--keys", "64", "--heads", "2", "--rounds", "1", "--directions", "forward,decode",
+                   "--normalizer", name)
+        if done.returncode != 0:
+            wrong.append(done.stderr.strip())
+    assert wrong == []
+
+
+@pytest.mark.parametrize("normalizer", ["top_k", "entmax:alpha=1/1.5/1/2", "asentmax:alpha=1/2/1/1.5"])
+def test_float32_agrees_with_float64_whatever_the_first_head_or_a_row_of_one_key_would_do(tmp_path, normalizer):
+    random = np.random.default_rng(SEED)
+    made = {n: random.normal(size=(4, 64, 32)).astype(np.float32) for n in ("query", "key", "value")}
+    out = {}
+    for kind in ("float32", "float64"):
+        for n, a in made.items():
+            np.save(tmp_path / f"{n}.npy", a.astype(kind))
+        assert run("attend", *FILES, "--normalizer", normalizer, "-o", "o.npy", cwd=tmp_path).returncode == 0
+        out[kind] = np.load(tmp_path / "o.npy").astype(np.float64)
+    np.testing.assert_allclose(out["float32"], out["float64"], atol=1e-4)
