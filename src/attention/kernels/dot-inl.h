@@ -55,6 +55,18 @@ HWY_INLINE FloatVec SumEach(const FloatVec* v) {
 #endif
 }
 
+// The first `count` floats, zeros behind them; nothing past them is read.
+HWY_INLINE FloatVec LoadSome(const float* from, std::size_t count) {
+  const FloatTag d;
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#else  // where a masked load is a whole, aligned one
+  HWY_ALIGN float some[kLanes] = {};
+  std::memcpy(some, from, count * sizeof(float));
+  return hn::Load(d, some);
+#endif
+}
+
 // scores[r][i] = queries[r] . keys[i] for kRows rows and kLanes / kRows keys. Queries are padded with
 // zeros to whole vectors; the last vector of a key is read only as far as the key goes.
 template <std::size_t kRows>
@@ -79,10 +91,9 @@ HWY_INLINE void DotKeys(const float* HWY_RESTRICT queries, std::size_t query_str
     }
   }
   if (f < features) {
-    const auto there = hn::FirstN(d, features - f);
     SHARPMAX_UNROLL
     for (std::size_t i = 0; i < kKeys; ++i) {
-      const FloatVec k = hn::MaskedLoad(there, d, keys + static_cast<std::int64_t>(i) * key_stride + f);
+      const FloatVec k = LoadSome(keys + static_cast<std::int64_t>(i) * key_stride + f, features - f);
       SHARPMAX_UNROLL
       for (std::size_t r = 0; r < kRows; ++r) {
         sum[r * kKeys + i] = hn::MulAdd(hn::LoadU(d, queries + r * query_stride + f), k, sum[r * kKeys + i]);
@@ -102,7 +113,6 @@ HWY_INLINE void FoldValues(const float* HWY_RESTRICT weights, std::size_t weight
                            const float* HWY_RESTRICT values, std::int64_t value_stride, std::size_t count,
                            std::size_t last, float* HWY_RESTRICT out, std::size_t out_stride) {
   const FloatTag d;
-  const auto there = hn::FirstN(d, last);
   FloatVec sum[kRows][kVectors];
   SHARPMAX_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
@@ -114,7 +124,7 @@ HWY_INLINE void FoldValues(const float* HWY_RESTRICT weights, std::size_t weight
     SHARPMAX_UNROLL
     for (std::size_t v = 0; v + 1 < kVectors; ++v) b[v] = hn::LoadU(d, values + v * kLanes);
     b[kVectors - 1] = last == kLanes ? hn::LoadU(d, values + (kVectors - 1) * kLanes)
-                                     : hn::MaskedLoad(there, d, values + (kVectors - 1) * kLanes);
+                                     : LoadSome(values + (kVectors - 1) * kLanes, last);
     SHARPMAX_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       const FloatVec w = hn::Set(d, weights[r * weight_stride + i]);
