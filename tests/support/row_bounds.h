@@ -114,7 +114,8 @@ inline StatisticBounds statistic_bounds(const ExactRow& row, const Row& bounds) 
     if (w > 0.0) entropy -= w / mass * std::log(w / mass);
   for (std::size_t j = 0; j < bounds.size(); ++j) {
     result.mass += bounds[j];
-    const double p = std::max(row.weights[j], kLeastWeight) / mass;
+    if (bounds[j] == 0.0) continue;
+    const double p = std::max(row.weights[j] / mass, kLeastWeight);
     result.entropy += std::abs(std::log(p) + entropy) * bounds[j] / mass;  // dH = -sum (ln p + H) dp
   }
   result.mass += kFloatEpsilon * std::abs(mass);

@@ -4,6 +4,7 @@
 //   exponential family  s = beta w, t = w        threshold  s = beta w^(2 - alpha), t = s / sum s
 //   sigmoid             s = w (1 - w), t = 0     relu       s = [w > 0] / n, t = 0
 //   hard                as softmax at beta = 1   proportional  s = 1 / sum e, t = w
+// but for softpick and stick_breaking, which say themselves what they do.
 // Keys of weight 0 have gradient 0 whatever their d_weights are, so garbage behind a mask stays there.
 #if defined(SHARPMAX_ROWS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHARPMAX_ROWS_BACKWARD_INL_H_
@@ -109,8 +110,42 @@ HWY_NOINLINE inline void backward_hard(const ScoreRow& weights, const ScoreRow& 
   const ExponentialSums sums = sweep<Moment::no, Store::yes>(soft, max, 1.0);
   copy_out(d_weights, flat.data);
   backward_exponential(soft, static_cast<float>(1.0 / sums.sum), flat, 1.0);
+  put_back(flat.data, d_weights);
+}
+
+// softpick, with E = exp(e - shift) / sum: dS = E (dP - D) above 0, E D below, D = sum w dP.
+HWY_NOINLINE inline void backward_softpick(const ScoreRow& weights, float scale, const ScoreRow& d_weights, float max,
+                                           const float* scores) {
+  const FloatTag d;
+  const SlopeSums sums = scale_and_sum(weights, scale, d_weights, [](Floats w) SHARPMAX_PASS { return w; });
+  const Exponential exponential(1.0);
+  const Floats top = Splat(std::max(max, 0.0f)), factor = Splat(scale), zero = hn::Zero(d);
+  const Floats mean = Splat(static_cast<float>(sums.mean));
   walk(d_weights, [&](std::size_t, float* data, std::size_t index) SHARPMAX_PASS {
-    hn::StoreU(hn::LoadU(FloatTag(), flat.data + index), FloatTag(), data);
+    const Floats e = hn::LoadU(d, scores + index);
+    const Floats slope = hn::Mul(exponential(hn::Sub(e, top)), factor);
+    const Floats above = hn::IfThenElse(hn::Gt(e, zero), hn::Sub(hn::LoadU(d, data), mean), mean);
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(e, zero), hn::Mul(slope, above)), d, data);
+  });
+}
+
+// stick_breaking: dS_k = w_k dP_k (1 - sigma(e_k)) - sigma(e_k) * (sum of w dP over older keys).
+HWY_NOINLINE inline void backward_stick_breaking(const ScoreRow& weights, const ScoreRow& d_weights,
+                                                 const float* scores) {
+  const FloatTag d;
+  double older = 0.0;
+  walk(d_weights, [&](std::size_t, float* data, std::size_t index) SHARPMAX_PASS {
+    const Floats e = hn::LoadU(d, scores + index);
+    const Floats weight = hn::LoadU(d, weights.data + (data - d_weights.data));
+    const Floats own = hn::Mul(weight, where_positive(weight, hn::LoadU(d, data)));
+    HWY_ALIGN float before[HWY_LANES(float)];
+    hn::Store(own, d, before);
+    for (float& sum : before) {
+      const double here = sum;
+      sum = static_cast<float>(older);
+      older += here;
+    }
+    hn::StoreU(hn::NegMulAdd(logistic(e), hn::Load(d, before), hn::Mul(own, logistic(hn::Neg(e)))), d, data);
   });
 }
 
@@ -127,13 +162,15 @@ HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition
     case RuleKind::top_k:
       return rule.beta > 0.0;
     case RuleKind::threshold:
-      return rule.beta > 0.0 && (rule.alpha == 1.5 || rule.alpha == 2.0);
+      return has_threshold_kernel(rule);
     case RuleKind::surveyed:
     case RuleKind::entropy_target:
     case RuleKind::peak_target:
     case RuleKind::hard:
     case RuleKind::sigmoid:
     case RuleKind::relu:
+    case RuleKind::softpick:
+    case RuleKind::stick_breaking:
     case RuleKind::proportional:
       return true;
     default:
@@ -145,11 +182,15 @@ HWY_INLINE HWY_MAYBE_UNUSED void backward_by_kind(const Rule& rule, const ScoreR
                                                   const ScoreRow& d_weights, float max, double keys,
                                                   RowWorkspace& workspace) {
   const auto one = [](Floats w) SHARPMAX_PASS { return where_positive(w, Splat(1.0f)); };
+  const Exponential threshold_slope(2.0 - rule.alpha);
   switch (rule.kind) {
     case RuleKind::threshold:
       if (rule.alpha == 2.0) return backward_threshold(weights, out.scale, d_weights, rule.beta, one);
+      if (rule.alpha == 1.5)
+        return backward_threshold(weights, out.scale, d_weights, rule.beta,
+                                  [](Floats w) SHARPMAX_PASS { return hn::Sqrt(w); });
       return backward_threshold(weights, out.scale, d_weights, rule.beta,
-                                [](Floats w) SHARPMAX_PASS { return hn::Sqrt(w); });
+                                [&](Floats w) SHARPMAX_PASS { return power_of(w, threshold_slope); });
     case RuleKind::sigmoid:
       return write_gradient(weights, d_weights, 1.0, 0.0,
                             [](Floats w) SHARPMAX_PASS { return hn::NegMulAdd(w, w, w); });
@@ -163,6 +204,10 @@ HWY_INLINE HWY_MAYBE_UNUSED void backward_by_kind(const Rule& rule, const ScoreR
     }
     case RuleKind::hard:
       return backward_hard(weights, d_weights, max, workspace);
+    case RuleKind::softpick:
+      return backward_softpick(weights, out.scale, d_weights, max, workspace.scores());
+    case RuleKind::stick_breaking:
+      return backward_stick_breaking(weights, d_weights, workspace.scores());
     default:
       return backward_exponential(weights, out.scale, d_weights, out.facts.temperature);
   }
@@ -180,7 +225,9 @@ HWY_NOINLINE inline void BackwardRow(const RowTask& task, const ScoreRow& scores
   if (!has_backward(rule, definition, !d_parameters.empty()))
     return backward_by_specification(task, scores, d_weights, workspace, d_parameters);
   const float max = largest(scores);
-  if (rule.kind == RuleKind::hard) copy_out(scores, workspace.scores());
+  const bool needs_scores = rule.kind == RuleKind::hard || rule.kind == RuleKind::softpick ||
+                            rule.kind == RuleKind::stick_breaking;
+  if (needs_scores) copy_out(scores, workspace.scores());
   RowOutcome out;
   ResolveRow(task, {}, scores, workspace, out);
   if (std::isnan(out.scale)) {

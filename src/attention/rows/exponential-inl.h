@@ -82,7 +82,8 @@ HWY_NOINLINE inline bool weigh_exponential(const RowCall& call, double beta) {
   const double tail = entropy ? tail_of(call.row, sums.sum) : sums.sum - 1.0;
   RowOutcome& out = call.out;
   out.scale = static_cast<float>(1.0 / (sums.sum + sink));
-  if (out.scale == 0.0f) {  // the sink takes all that float can tell
+  if (out.scale < std::numeric_limits<float>::min()) {  // the sink takes all that float can tell
+    out.scale = 0.0f;
     fill(call.row, 0.0f);
     out.peak_key = -1;
     out.facts = {.temperature = beta, .log_partition = beta * max + std::log1p(tail)};

@@ -134,7 +134,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order
 HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
                                               RowWorkspace& workspace, RowOutcome& out) {
   leave_without_statistics(wishes, 0.0, out);
-  const float max = largest(row);
+  const auto [max, few_above, some_above] = maxima_of(row);
   if (!(max > -kInfinity) && !has_nan(row)) {
     fill(row, 0.0f);
     out.facts.log_partition = -std::numeric_limits<double>::infinity();
@@ -144,7 +144,7 @@ HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes
   const double keys = static_cast<double>(task.keys >= 0 ? task.keys : count_keys(row));
   const HeadParameters parameters(task.normalizer->parameters(), task.head);
   const Rule rule = task.normalizer->definition().rule(parameters, keys);
-  const RowCall call{task, wishes, row, rule, max, keys, workspace, out};
+  const RowCall call{task, wishes, row, rule, max, few_above, some_above, keys, workspace, out};
   const Order order = order_of(rule);
   record_scores(call, order);
   Weighed weighed = weigh_by_kind(call);

@@ -23,13 +23,24 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Of scores that may hold NaN: the maximum of the others on some machines, NaN on the rest. The
 // sums that follow catch it either way.
-HWY_INLINE HWY_MAYBE_UNUSED float largest(const ScoreRow& row) {
+struct Maxima {
+  float largest;
+  // The least of the maxima of L disjoint parts of the row: of keys in no order about L ln L lie above it.
+  float few_above;   // L: the lanes of a vector
+  float some_above;  // four times as many
+};
+HWY_INLINE HWY_MAYBE_UNUSED Maxima maxima_of(const ScoreRow& row) {
+  const FloatTag d;
   Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
   walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
-    top[k] = hn::Max(hn::LoadU(FloatTag(), data), top[k]);
+    top[k] = hn::Max(hn::LoadU(d, data), top[k]);
   });
-  return hn::GetLane(hn::MaxOfLanes(FloatTag(), hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]))));
+  const Floats joined = hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]));
+  const Floats least = hn::Min(hn::Min(top[0], top[1]), hn::Min(top[2], top[3]));
+  return {hn::GetLane(hn::MaxOfLanes(d, joined)), hn::GetLane(hn::MinOfLanes(d, joined)),
+          hn::GetLane(hn::MinOfLanes(d, least))};
 }
+HWY_INLINE HWY_MAYBE_UNUSED float largest(const ScoreRow& row) { return maxima_of(row).largest; }
 
 HWY_INLINE HWY_MAYBE_UNUSED std::int64_t sum_of_counts(Ints counts) {
   HWY_ALIGN std::int32_t lanes[HWY_LANES(float)];
@@ -87,6 +98,12 @@ HWY_INLINE HWY_MAYBE_UNUSED void fill(const ScoreRow& row, float value) {
 HWY_INLINE HWY_MAYBE_UNUSED void copy_out(const ScoreRow& row, float* to) {
   walk(row, [&](std::size_t, const float* data, std::size_t index) SHARPMAX_PASS {
     hn::StoreU(hn::LoadU(FloatTag(), data), FloatTag(), to + index);
+  });
+}
+
+HWY_INLINE HWY_MAYBE_UNUSED void put_back(const float* from, const ScoreRow& row) {
+  walk(row, [&](std::size_t, float* data, std::size_t index) SHARPMAX_PASS {
+    hn::StoreU(hn::LoadU(FloatTag(), from + index), FloatTag(), data);
   });
 }
 

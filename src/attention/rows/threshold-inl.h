@@ -1,10 +1,10 @@
 // Rows weighed by [z - tau]+^p with z = (alpha - 1) beta (e - m) and p = 1 / (alpha - 1): sparsemax
-// (p = 1) and entmax-1.5 (p = 2).
+// (p = 1), entmax-1.5 (p = 2) and every alpha between 1 and 2.
 //
 // z <= 0 and the largest key alone keeps the sum at 1 or more for tau = -1, so only keys with
 // z > -1 can get weight: the candidates. The p-norm of [z - tau]+ is convex and falls with tau, so
-// Newton's method on "norm = 1" from tau = -1 climbs to the root without overshooting. It runs in
-// float until it is close, then in double on the very gaps that the weights are made of.
+// Newton's method on "norm = 1" from tau = -1 climbs to the root without overshooting. For p = 1 and
+// 2 it runs in float until it is close, then in double on the very gaps that the weights are made of.
 #if defined(SHARPMAX_ROWS_THRESHOLD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHARPMAX_ROWS_THRESHOLD_INL_H_
 #undef SHARPMAX_ROWS_THRESHOLD_INL_H_
@@ -19,6 +19,7 @@
 #include <cstddef>
 
 #include "attention/rows/call.h"
+#include "attention/rows/math-inl.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
 
@@ -168,11 +169,90 @@ HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_threshold(const RowCall& call) {
   return Weighed::done;
 }
 
+// ---- Any alpha below 2: powers by logarithm and exponential, in float throughout; what rounding leaves
+// of the sum is divided out in the end.
+
+// t^power for t >= 0 and power > 0; NaN stays NaN.
+HWY_INLINE HWY_MAYBE_UNUSED Floats power_of(Floats t, const Exponential& exponential) {
+  const Floats zero = hn::Zero(FloatTag());
+  const Floats value = exponential(logarithm(hn::Max(t, Splat(std::numeric_limits<float>::min()))));
+  return hn::IfThenElse(hn::Eq(t, t), hn::IfThenZeroElse(hn::Eq(t, zero), value), t);
+}
+
+HWY_INLINE HWY_MAYBE_UNUSED PowerSums power_sums_general(const ScoreRow& gaps, double slope, double tau,
+                                                         const Exponential& one_less) {
+  const FloatTag d;
+  const Floats factor = Splat(static_cast<float>(slope)), threshold = Splat(static_cast<float>(tau));
+  const Floats zero = hn::Zero(d), lowest = Splat(std::numeric_limits<float>::lowest());
+  RowSum sum, slopes;
+  walk(
+      gaps,
+      [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
+        const Floats over = hn::MulSub(hn::Max(lowest, hn::LoadU(d, data)), factor, threshold);
+        const Floats root = hn::IfThenZeroElse(hn::Le(over, zero), over);
+        const Floats power = power_of(root, one_less);
+        slopes.add(k, power);
+        sum.add_product(k, power, root);
+      },
+      [&]() SHARPMAX_PASS {
+        sum.fold();
+        slopes.fold();
+      });
+  return {sum.value(), slopes.value()};
+}
+
+HWY_NOINLINE inline double solve_general_threshold(const ScoreRow& gaps, std::size_t count, double slope,
+                                                   double power) {
+  constexpr int kMostSteps = 100;
+  const Exponential one_less(power - 1.0);
+  const double highest = -std::pow(static_cast<double>(count), -1.0 / power);
+  double tau = -1.0;
+  for (int i = 0; i < kMostSteps; ++i) {
+    const PowerSums sums = power_sums_general(gaps, slope, tau, one_less);
+    const double step = (sums.sum - std::pow(sums.sum, 1.0 - 1.0 / power)) / sums.slope;
+    tau = std::isnan(step) ? step : std::min(tau + step, highest);
+    if (!(std::abs(step) > -0x1p-19 * tau)) break;
+  }
+  return tau;
+}
+
+HWY_NOINLINE inline Weighed weigh_general_threshold(const RowCall& call) {
+  const FloatTag d;
+  const double slope = (call.rule.alpha - 1.0) * call.rule.beta, power = 1.0 / (call.rule.alpha - 1.0);
+  float* const candidates = call.workspace.candidates();
+  const std::size_t count = collect_candidates(call.row, call.max, slope, candidates);
+  const std::size_t whole = (count + hn::Lanes(d) - 1) / hn::Lanes(d) * hn::Lanes(d);
+  const double tau = solve_general_threshold({candidates, 1, whole, whole}, count, slope, power);
+  if (std::isnan(tau)) return Weighed::poisoned;
+  write_threshold_weights<1>(call.row, call.max, slope, tau);
+  const Exponential exponential(power);
+  RowSum sum;
+  walk(
+      call.row,
+      [&](std::size_t k, float* data, std::size_t) SHARPMAX_PASS {
+        const Floats root = hn::LoadU(d, data);
+        if (hn::AllTrue(d, hn::Eq(root, hn::Zero(d)))) return;
+        const Floats weight = power_of(root, exponential);
+        sum.add(k, weight);
+        hn::StoreU(weight, d, data);
+      },
+      [&]() SHARPMAX_PASS { sum.fold(); });
+  call.out.scale = static_cast<float>(1.0 / sum.value());
+  call.out.mass = 1.0;
+  call.out.facts = {.temperature = call.rule.beta, .threshold = tau + slope * static_cast<double>(call.max)};
+  return Weighed::done;
+}
+
+// Above alpha = 2 the slope at the edge of the support is unbounded: not for float.
+HWY_INLINE HWY_MAYBE_UNUSED bool has_threshold_kernel(const Rule& rule) {
+  return rule.beta > 0.0 && rule.alpha > 1.0 && rule.alpha <= 2.0;
+}
+
 HWY_NOINLINE inline Weighed weigh_by_threshold(const RowCall& call) {
-  if (!(call.rule.beta > 0.0)) return Weighed::not_here;
+  if (!has_threshold_kernel(call.rule)) return Weighed::not_here;
   if (call.rule.alpha == 2.0) return weigh_threshold<1>(call);
   if (call.rule.alpha == 1.5) return weigh_threshold<2>(call);
-  return Weighed::not_here;
+  return weigh_general_threshold(call);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

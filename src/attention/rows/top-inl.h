@@ -24,16 +24,23 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE HWY_MAYBE_UNUSED float lower_bound_of_kth(const ScoreRow& row, std::size_t k) {
+// -inf where finding a bound would cost more than it saves.
+HWY_INLINE HWY_MAYBE_UNUSED float lower_bound_of_kth(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
   constexpr std::size_t kLanes = 4 * HWY_LANES(float);
-  if (k > kLanes / 2) return -kInfinity;  // the bound would be too loose to be worth a pass
-  Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
-  walk(row, [&](std::size_t i, const float* data, std::size_t) SHARPMAX_PASS {
-    top[i] = hn::Max(hn::LoadU(FloatTag(), data), top[i]);
-  });
-  HWY_ALIGN float maxima[kLanes];
-  for (std::size_t i = 0; i < 4; ++i) hn::Store(top[i], FloatTag(), maxima + i * HWY_LANES(float));
-  std::nth_element(maxima, maxima + (k - 1), maxima + kLanes, std::greater<float>());
+  const std::size_t parts = (2 * k + kLanes - 1) / kLanes;  // twice as many maxima as are asked for
+  if (4 * parts * kLanes > row.chunks * row.lanes || parts > row.chunks) return -kInfinity;
+  float* const maxima = workspace.candidates();
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t first = part * row.chunks / parts, last = (part + 1) * row.chunks / parts;
+    Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
+    walk({row.data + first * row.stride, last - first, row.stride, row.lanes},
+         [&](std::size_t i, const float* data, std::size_t) SHARPMAX_PASS {
+           top[i] = hn::Max(hn::LoadU(FloatTag(), data), top[i]);
+         });
+    for (std::size_t i = 0; i < 4; ++i)
+      hn::StoreU(top[i], FloatTag(), maxima + part * kLanes + i * HWY_LANES(float));
+  }
+  std::nth_element(maxima, maxima + (k - 1), maxima + parts * kLanes, std::greater<float>());
   return maxima[k - 1];
 }
 
@@ -42,36 +49,43 @@ inline bool ranks_before(const RankedKey& a, const RankedKey& b) {
   return a.value > b.value || (a.value == b.value && a.index < b.index);
 }
 
-// The k largest finite elements (fewer if there are fewer), best first, into workspace.ranked().
-// NaN never ranks. Returns how many.
-HWY_NOINLINE inline std::size_t rank_largest(const ScoreRow& row, std::size_t k,
-                                                       RowWorkspace& workspace) {
+// The k largest finite elements (fewer if there are fewer), the k-th of them last, into
+// workspace.ranked(). NaN never ranks. Returns how many.
+HWY_NOINLINE inline std::size_t select_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
   const FloatTag d;
   k = std::min(k, row.chunks * row.lanes);
   if (k == 0) return 0;
   RankedKey* const ranked = workspace.ranked();
   std::size_t count = 0;
-  float limit = std::max(lower_bound_of_kth(row, k), std::numeric_limits<float>::lowest());
+  float limit = std::max(lower_bound_of_kth(row, k, workspace), std::numeric_limits<float>::lowest());
   const std::size_t most = 2 * k + HWY_LANES(float);  // then the worse half goes
+  const auto keep_best = [&]() HWY_ATTR {
+    std::nth_element(ranked, ranked + (k - 1), ranked + count, ranks_before);
+    count = k;
+  };
   walk(row, [&](std::size_t, const float* data, std::size_t index) SHARPMAX_PASS {
     if (hn::AllFalse(d, hn::Ge(hn::LoadU(d, data), Splat(limit)))) return;
     for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane)
       if (data[lane] >= limit) ranked[count++] = {data[lane], static_cast<std::uint32_t>(index + lane)};
     if (count < most) return;
-    std::nth_element(ranked, ranked + (k - 1), ranked + count, ranks_before);
-    count = k;
+    keep_best();
     // A later key that only equals the worst one kept loses to it.
     limit = std::nextafter(ranked[k - 1].value, kInfinity);
   });
-  const std::size_t found = std::min(k, count);
-  std::partial_sort(ranked, ranked + found, ranked + count, ranks_before);
+  if (count >= k) keep_best();
+  return count;
+}
+// The same, best first.
+HWY_INLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+  const std::size_t found = select_largest(row, k, workspace);
+  std::sort(workspace.ranked(), workspace.ranked() + found, ranks_before);
   return found;
 }
 
 // Masks every key but the k largest; of equal ones the lowest indices stay. NaN stays too, to be found.
 HWY_NOINLINE inline void keep_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
   const FloatTag d;
-  const std::size_t found = rank_largest(row, k, workspace);
+  const std::size_t found = select_largest(row, k, workspace);
   if (found < k) return;  // no more than k keys
   const RankedKey last = workspace.ranked()[found - 1];
   const Floats limit = Splat(last.value), masked = Splat(-kInfinity);

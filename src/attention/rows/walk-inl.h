@@ -134,10 +134,10 @@ struct RowSum {
   HWY_INLINE void add(std::size_t k, Floats value) { part[k] = hn::Add(part[k], value); }
   HWY_INLINE void add_product(std::size_t k, Floats a, Floats b) { part[k] = hn::MulAdd(a, b, part[k]); }
   HWY_INLINE void fold() {
-    for (Floats& p : part) {
-      total = hn::Add(total, widened_sum(p));
-      p = hn::Zero(FloatTag());
-    }
+    const Doubles first = hn::Add(widened_sum(part[0]), widened_sum(part[1]));
+    const Doubles second = hn::Add(widened_sum(part[2]), widened_sum(part[3]));
+    total = hn::Add(total, hn::Add(first, second));
+    for (Floats& p : part) p = hn::Zero(FloatTag());
   }
   HWY_INLINE double value() const { return hn::GetLane(hn::SumOfLanes(DoubleTag(), total)); }
 };
