@@ -24,6 +24,7 @@ class Comparison {
  public:
   Comparison(AttentionProblem& problem, const AnyNormalizer& normalizer)
       : problem_(problem),
+        meets_a_target_(normalizer.name() == "entropy_target" || normalizer.name() == "peak_target"),
         survey_(problem, normalizer, Decision::support, kGapOctaves),
         values_(problem, normalizer, Decision::values),
         wanted_(problem.make_statistics()->view),
@@ -44,16 +45,12 @@ class Comparison {
   const ProblemSurvey& survey() const { return survey_; }
 
   void check(const RowStatistics& found) const {
-    per_row("log_partition", found.log_partition, plain_.log_partition, wanted_.log_partition);
+    per_row("log_partition", found.log_partition, plain_.log_partition, wanted_.log_partition, Follows::temperature);
     per_row("entropy", found.entropy, plain_.entropy, wanted_.entropy);
     per_row("peak_weight", found.peak_weight, plain_.peak_weight, wanted_.peak_weight);
     per_row("effective_support", found.effective_support, plain_.effective_support, wanted_.effective_support);
     per_row("mass", found.mass, plain_.mass, wanted_.mass);
-    per_row("temperature", found.temperature, plain_.temperature, wanted_.temperature, [](const RowVerdict& row, double beta) {
-      // A rule that meets a target has beta * gap of order 1, so a gap that is off by twice the score
-      // error moves beta by a fraction 2 * beta * error; twice that, for targets down to beta * gap = 1/2.
-      return 4.0 * beta * beta * row.score_error;
-    });
+    per_row("temperature", found.temperature, plain_.temperature, wanted_.temperature, Follows::temperature);
     per_row("threshold", found.threshold, plain_.threshold, wanted_.threshold);
     whole_numbers(found);
     heaviest(found);
@@ -61,10 +58,18 @@ class Comparison {
   }
 
  private:
+  enum class Follows { nothing, temperature };  // what is proportional to beta errs as beta does
+
+  // A rule that meets a target has beta * gap of order 1, so a gap that is off by twice the score error
+  // moves beta by a fraction 2 * beta * error; twice that, for targets down to beta * gap = 1/2.
+  double shift_of_temperature(const RowVerdict& row) const {
+    const double beta = wanted_.temperature(row.at.batch, row.at.head, row.at.row);
+    return meets_a_target_ && std::isfinite(beta) ? 4.0 * beta * row.score_error : 0.0;
+  }
+
   // NaN and infinities must be the same; the rest as close as twice plain float.
-  using Slack = double (*)(const RowVerdict&, double wanted);
   void per_row(const char* name, const PerRow& found, const PerRow& plain, const PerRow& wanted,
-               Slack slack = [](const RowVerdict&, double) { return 0.0; }) const {
+               Follows follows = Follows::nothing) const {
     double worst = 0.0, plain_worst = 0.0, largest = 0.0;
     for (const RowVerdict& row : values_.rows) {
       const auto [b, h, q] = row.at;
@@ -75,7 +80,8 @@ class Comparison {
         continue;
       }
       if (!std::isfinite(f)) worst = std::numeric_limits<double>::infinity();
-      worst = std::max(worst, std::abs(f - w) - slack(row, w));
+      const double shift = follows == Follows::temperature ? shift_of_temperature(row) * std::abs(w) : 0.0;
+      worst = std::max(worst, std::abs(f - w) - shift);
       if (std::isfinite(p)) plain_worst = std::max(plain_worst, std::abs(p - w));
       largest = std::max(largest, 1.0 + std::abs(w));
     }
@@ -169,6 +175,7 @@ class Comparison {
   }
 
   AttentionProblem& problem_;
+  const bool meets_a_target_;
   ProblemSurvey survey_, values_;
   RowStatistics wanted_, plain_;
   std::vector<std::vector<double>> weights_;  // [row][key]
