@@ -70,7 +70,7 @@ Slopes slopes_of(const ExactRow& row, const Row& weight_error) {
         break;
       }
       case RuleKind::stick_breaking: result.s[j] = 1.0 / (1.0 + std::exp(-e)); relative += std::abs(e); break;
-      default: result.s_error[j] += kRowRoundings * kFloatEpsilon * result.s[j]; continue;
+      default: result.s_error[j] += kRowRoundings * kFloatEpsilon * std::abs(result.s[j]); continue;
     }
     result.s_error[j] = kFloatEpsilon * relative * result.s[j] + weight_error[j] + kLeastWeight;
   }
@@ -125,8 +125,8 @@ TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
                    ScoreRow{gradient.data(), chunks, stride, lanes}, workspace, {});
       for (std::size_t j = 0; j < keys; ++j) {
         ASSERT_LE(std::abs(row[place(j)] - exact.weights[j]), weight_error[j]) << "weight of key " << j;
-        const double bound = most * (beta * (2.0 * slopes.s_error[j] + slopes.s[j] * slopes.mean_error) +
-                                     2.0 * beta_error * slopes.s[j]) + 4.0 * kFloatEpsilon * std::abs(d_scores[j]);
+        const double bound = most * (beta * (2.0 * slopes.s_error[j] + std::abs(slopes.s[j]) * slopes.mean_error) +
+                                     2.0 * beta_error * std::abs(slopes.s[j])) + 4.0 * kFloatEpsilon * std::abs(d_scores[j]);
         ASSERT_LE(std::abs(gradient[place(j)] - d_scores[j]), bound)
             << "key " << j << " of " << keys << ": " << gradient[place(j)] << ", wanted " << d_scores[j];
       }

@@ -75,7 +75,7 @@ inline Row weight_bounds(const ExactRow& row) {
     const double e = row.scores[j], w = std::abs(row.weights[j]);
     if (e == -kInfinity) continue;
     double relative = kRowRoundings;
-    const double beta_gap = w > 0.0 ? std::log(heaviest / w) : 0.0;
+    const double beta_gap = w > 0.0 ? std::log(heaviest) - std::log(w) : 0.0;
     switch (rule.kind) {
       case RuleKind::threshold: {
         // [z - tau]+^p: z and tau are off by eps at most, which counts p times in the power.
@@ -111,7 +111,7 @@ inline StatisticBounds statistic_bounds(const ExactRow& row, const Row& bounds) 
   double mass = 0.0, entropy = 0.0;
   for (const double w : row.weights) mass += w;
   for (const double w : row.weights)
-    if (w > 0.0) entropy -= w / mass * std::log(w / mass);
+    if (w > mass * kLeastWeight) entropy -= w / mass * std::log(w / mass);
   for (std::size_t j = 0; j < bounds.size(); ++j) {
     result.mass += bounds[j];
     if (bounds[j] == 0.0) continue;

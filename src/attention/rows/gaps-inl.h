@@ -8,9 +8,11 @@
 
 #include <hwy/highway.h>
 
-#include <cmath>
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
@@ -19,13 +21,35 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
 namespace HWY_NAMESPACE {
 
-// The least float e with max - e <= gap in exact arithmetic (of the doubles they are).
+// Floats in their order as integers in theirs.
+inline std::int64_t place_of(float value) {
+  const auto bits = std::bit_cast<std::int32_t>(value);
+  return bits >= 0 ? bits : -static_cast<std::int64_t>(bits & 0x7fffffff);
+}
+inline float float_at(std::int64_t place) {
+  const auto bits = static_cast<std::int32_t>(place >= 0 ? place : -place);
+  const float value = std::bit_cast<float>(bits);
+  return place >= 0 ? value : -value;
+}
+
+// The least finite float e with max - e <= gap, the difference taken in double.
 HWY_INLINE HWY_MAYBE_UNUSED float nearest_within(float max, double gap) {
   const double top = max;
-  float limit = static_cast<float>(top - gap);
-  while (limit > -kInfinity && top - std::nextafter(limit, -kInfinity) <= gap) limit = std::nextafter(limit, -kInfinity);
-  while (top - limit > gap) limit = std::nextafter(limit, kInfinity);
-  return limit == -kInfinity ? std::numeric_limits<float>::lowest() : limit;
+  const auto within = [&](std::int64_t place) { return top - static_cast<double>(float_at(place)) <= gap; };
+  const std::int64_t lowest = place_of(std::numeric_limits<float>::lowest());
+  std::int64_t inside = place_of(max), outside = lowest - 1;
+  // Nearly always the rounded difference or a neighbour; but next to 0 floats are so dense that many
+  // differ from max by the same double.
+  const std::int64_t guess = place_of(static_cast<float>(std::max(top - gap, static_cast<double>(float_at(lowest)))));
+  for (const std::int64_t place : {guess - 2, guess - 1, guess, guess + 1, guess + 2}) {
+    if (place <= outside || place >= inside) continue;
+    (within(place) ? inside : outside) = place;
+  }
+  while (inside - outside > 1) {
+    const std::int64_t middle = outside + (inside - outside) / 2;
+    (within(middle) ? inside : outside) = middle;
+  }
+  return float_at(inside);
 }
 
 // Four gaps a pass: with their counts they fill the registers of the smaller instruction sets.

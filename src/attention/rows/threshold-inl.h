@@ -183,12 +183,12 @@ HWY_INLINE HWY_MAYBE_UNUSED PowerSums power_sums_general(const ScoreRow& gaps, d
                                                          const Exponential& one_less) {
   const FloatTag d;
   const Floats factor = Splat(static_cast<float>(slope)), threshold = Splat(static_cast<float>(tau));
-  const Floats zero = hn::Zero(d), lowest = Splat(std::numeric_limits<float>::lowest());
+  const Floats zero = hn::Zero(d);
   RowSum sum, slopes;
   walk(
       gaps,
       [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
-        const Floats over = hn::MulSub(hn::Max(lowest, hn::LoadU(d, data)), factor, threshold);
+        const Floats over = hn::MulSub(hn::LoadU(d, data), factor, threshold);
         const Floats root = hn::IfThenZeroElse(hn::Le(over, zero), over);
         const Floats power = power_of(root, one_less);
         slopes.add(k, power);
