@@ -62,7 +62,7 @@ void add_semantics(CLI::App& words, AttendOptions& o) {
   numbers("--key-documents", o.key_documents, "0,N,N...", "The same for keys, if it differs");
   words.add_option("--threads", o.threads, "How many (default: OpenMP's); the bits do not depend on it")
       ->option_text("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 4096))
       ->group("Attention");
 }
 

@@ -89,8 +89,8 @@ AttendInputs::AttendInputs(const AttendOptions& options) {
   if (!options.window.empty()) {
     const auto sides = parse_integers(options.window, "--window");
     if (sides.size() != 2) {
-      throw Error(ErrorCode::bad_argument, fmt::format("--window: {} has {} numbers; wanted LEFT,RIGHT",
-                                                       in_quotes(options.window), sides.size()));
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("--window: {} is not LEFT,RIGHT", in_quotes(options.window)));
     }
     request_.window = {.left = sides[0], .right = sides[1]};
   }

@@ -10,18 +10,23 @@
 namespace sharpmax::cli {
 namespace {
 
+// A number that may also be a word ("auto") is not a number until it is set.
+bool is_word(const ParameterInfo& parameter) {
+  return !parameter.choices.empty() && parameter.default_value.size() == 1;
+}
+
 // A choice is shown by its word, a list of numbers as it is written in text.
 std::string default_of(const ParameterInfo& parameter) {
-  if (!parameter.choices.empty()) {
-    const auto index = static_cast<std::size_t>(parameter.default_value.at(0));
-    return std::string(parameter.choices.at(index));
+  if (is_word(parameter)) {
+    const double value = parameter.default_value[0];
+    return std::string(parameter.choices.at(std::isnan(value) ? 0 : static_cast<std::size_t>(value)));
   }
   return fmt::format("{}", fmt::join(parameter.default_value, "/"));
 }
 
 Json json_of(const ParameterInfo& parameter) {
   Json value;
-  if (!parameter.choices.empty()) {
+  if (is_word(parameter)) {
     value = default_of(parameter);
   } else if (parameter.default_value.size() == 1) {
     value = parameter.default_value[0];
@@ -51,12 +56,12 @@ void print_list_json(const std::vector<NormalizerInfo>& members) {
 }
 
 std::string described(const ParameterInfo& parameter) {
-  const bool unset = parameter.default_value.size() == 1 && std::isnan(parameter.default_value[0]);
-  std::string text = fmt::format("{}{}", parameter.name, unset ? "" : "=" + default_of(parameter));
-  if (!parameter.choices.empty()) {
-    text += fmt::format(": {}", fmt::join(parameter.choices, ", "));
+  const bool also_a_number = is_word(parameter) && std::isnan(parameter.default_value[0]);
+  std::string text = fmt::format("{}={}: ", parameter.name, default_of(parameter));
+  if (is_word(parameter) && !also_a_number) {
+    text += fmt::format("{}", fmt::join(parameter.choices, ", "));
   } else {
-    text += fmt::format(": {}", parameter.domain);
+    text += parameter.domain;
   }
   return text + (parameter.learnable ? "; learnable" : "");
 }

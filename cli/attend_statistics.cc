@@ -154,11 +154,9 @@ Json StatisticsArrays::summary_json() const {
 std::string StatisticsArrays::summary_table(bool colour) const {
   using Align = Table::Align;
   Table table(std::vector<Align>(11, Align::right));
-  table.add_heading(
-      inked("      entropy, nats               peak weight               support   beta", Ink::dim, colour));
   std::vector<Cell> names;
   for (const char* name :
-       {"head", "mean", "median", "min", "max", "mean", "median", "min", "max", "mean", "mean"}) {
+       {"head", "entropy", "median", "min", "max", "peak", "median", "min", "max", "support", "beta"}) {
     names.push_back({name, Ink::dim});
   }
   table.add(std::move(names));
@@ -175,6 +173,7 @@ std::string StatisticsArrays::summary_table(bool colour) const {
     table.add(std::move(row));
   }
   std::string text = table.text(colour);
+  text += "entropy (nats), peak weight, support, beta: means over rows\n";
   if (masked > 0) text += fmt::format("{} rows without a key are left out\n", grouped(masked));
   if (poisoned > 0) text += fmt::format("{} rows with a NaN or +inf score are left out\n", grouped(poisoned));
   return text;

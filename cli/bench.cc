@@ -264,7 +264,8 @@ Command add_bench(CLI::App& program) {
       "interleaved rounds beside the machine's own limits: fused multiply-adds and reading memory.");
   words->footer(
       "peak: useful operations over the FMA peak measured in the same run.\n"
-      "read: keys and values, read once, over the read bandwidth of the same run.\n"
+      "read: keys and values, read once, over the read bandwidth of the same run;\n"
+      "above 1 where they fit into the caches.\n"
       "\n"
       "Examples:\n"
       "  sharpmax bench\n"

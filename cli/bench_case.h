@@ -43,9 +43,13 @@ class BenchCase {
 
  private:
   struct Sample;
+  struct Errors {
+    double ours = 0.0, allowed = 0.0;
+  };
   void run_backward(const std::vector<float>& d_out);
   Sample oracle(std::int64_t head, std::int64_t query, double beta) const;
-  double forward_check(std::int64_t head, std::int64_t query) const;
+  Errors forward_check(std::int64_t head, std::int64_t query) const;
+  double error_of_plain_float(const Sample& sample, const AnyNormalizer& normalizer) const;
   double backward_check(const std::vector<std::pair<std::int64_t, std::int64_t>>& rows);
 
   BenchShape shape_;

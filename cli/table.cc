@@ -43,20 +43,19 @@ std::string inked(std::string_view text, Ink ink, bool colour) {
 
 std::string Table::text(bool colour) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
-  for (const Row& row : rows_) {
-    for (std::size_t i = 0; i < row.cells.size(); ++i)
-      widths[i] = std::max(widths[i], row.cells[i].text.size());
+  for (const std::vector<Cell>& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
   }
   std::string out;
-  for (const Row& row : rows_) {
-    std::string line = row.heading;
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const Cell& cell = row.cells[i];
+  for (const std::vector<Cell>& row : rows_) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Cell& cell = row[i];
       const std::string pad(widths[i] - cell.text.size(), ' ');
       if (i > 0) line.append(gap_, ' ');
       if (columns_[i] == Align::right) line += pad;
       line += inked(cell.text, cell.ink, colour);
-      if (columns_[i] == Align::left && i + 1 < row.cells.size()) line += pad;
+      if (columns_[i] == Align::left && i + 1 < row.size()) line += pad;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
@@ -73,7 +72,8 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
     text.remove_prefix(std::min(end + 1, text.size()));
     if (word.empty()) continue;
     if (column > indent && column + 1 + word.size() > width) {
-      out += "\n" + std::string(indent, ' ');
+      out += '\n';
+      out.append(indent, ' ');
       column = indent;
     } else if (!out.empty()) {
       out += ' ';
@@ -104,11 +104,14 @@ std::string short_count(long long n) {
 }
 
 std::string grouped(long long n) {
-  std::string digits = fmt::format("{}", n);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = fmt::format("{}", n);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool after_digit = i > 0 && digits[i - 1] != '-';
+    if (after_digit && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
   }
-  return digits;
+  return out;
 }
 
 }  // namespace sharpmax::cli

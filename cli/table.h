@@ -26,19 +26,13 @@ class Table {
 
   explicit Table(std::vector<Align> columns, std::size_t gap = 2) : columns_(std::move(columns)), gap_(gap) {}
 
-  void add(std::vector<Cell> row) { rows_.push_back({std::move(row), {}}); }
-  // A line of text across all columns.
-  void add_heading(std::string text) { rows_.push_back({{}, std::move(text)}); }
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   std::string text(bool colour) const;
 
  private:
-  struct Row {
-    std::vector<Cell> cells;
-    std::string heading;  // not empty: in place of cells
-  };
   std::vector<Align> columns_;
   std::size_t gap_;  // spaces between columns
-  std::vector<Row> rows_;
+  std::vector<std::vector<Cell>> rows_;
 };
 
 std::string inked(std::string_view text, Ink ink, bool colour);

@@ -18,7 +18,7 @@ bool is(nb::dlpack::dtype type, Code code, int bits) {
 }
 
 std::string python_type_name(nb::handle object) {
-  return nb::cast<std::string>(nb::handle(Py_TYPE(object.ptr())).attr("__name__"));
+  return nb::type_name(object.type()).c_str();
 }
 
 [[noreturn]] void wrong_type(const char* name, const std::string& found, const char* wanted) {
@@ -54,7 +54,8 @@ void extents(const Array& array, const char* name, Extents<4>& shape, Extents<4>
     shape[4 - rank + i] = static_cast<std::int64_t>(array.shape(i));
     strides[4 - rank + i] = array.stride(i);
   }
-  // A last dimension of one element has no stride to speak of: libraries fill in what they like.
+  // Where no step is ever taken libraries fill in what they like.
+  if (array.size() == 0) strides = dense_strides<4>(shape);
   if (shape[3] == 1) strides[3] = 1;
 }
 

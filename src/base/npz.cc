@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include "base/atomic_file.h"
 #include "base/in_quotes.h"
@@ -27,6 +26,7 @@ using Member = std::unique_ptr<zip_file_t, Discard>;
 using Source = std::unique_ptr<zip_source_t, Discard>;
 
 std::string words_of(int code) {
+  if (code == ZIP_ER_EXISTS) return "two members have the same name";
   zip_error_t error;
   zip_error_init_with_code(&error, code);
   std::string words = zip_error_strerror(&error);
@@ -134,7 +134,6 @@ std::vector<NamedNpyArray> read_npz(const std::filesystem::path& path) {
     throw Error(ErrorCode::bad_file,
                 fmt::format("{}: {} members; more than {} are refused", path.string(), members, kMaxMembers));
   }
-  std::set<std::string, std::less<>> seen;
   std::vector<NamedNpyArray> arrays;
   for (zip_int64_t i = 0; i < members; ++i) {
     zip_stat_t member;
@@ -145,8 +144,6 @@ std::vector<NamedNpyArray> read_npz(const std::filesystem::path& path) {
     std::string name = member.name;
     const std::string shown = fmt::format("{}, member {}", path.string(), in_quotes(name));
     if (!name.ends_with(".npy")) throw Error(ErrorCode::bad_file, fmt::format("{}: not a .npy file", shown));
-    if (!seen.insert(name).second)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: it is there twice", shown));
     member.index = static_cast<zip_uint64_t>(i);
     check_member(member, archive_size, shown);
     name.resize(name.size() - 4);

@@ -128,6 +128,14 @@ TEST(TargetLaws, ARowThatIsSharpEnoughIsPlainSoftmax) {
   });
 }
 
+TEST(TargetLaws, ARowWiderThanDoubleIsSharpEnoughAsItIs) {
+  const Row row = {1e308, -1e308, 0.0};  // the gap overflows; its share of the entropy is 0, not NaN
+  for (const AnyNormalizer& normalizer : {AnyNormalizer(EntropyTarget{}), AnyNormalizer(PeakTarget{})}) {
+    EXPECT_EQ(weigh(normalizer, row).facts.temperature, 1.0);
+    EXPECT_EQ(weigh(normalizer, row).weights, (Row{1.0, 0.0, 0.0}));
+  }
+}
+
 TEST(TargetLaws, ATargetCanBeSmallerThanAnyWeightLeftOver) {
   const Weighed found = weigh(EntropyTarget{.nats = 1e-200}, {1.0, 0.0, -1.0});
   EXPECT_LE(oracle::entropy({1.0, 0.0, -1.0}, found.facts.temperature), 1e-200);

@@ -8,8 +8,6 @@
 namespace sharpmax::test {
 namespace {
 
-constexpr int kThreads[] = {1, 2, 3, 8};
-
 struct Everything {
   std::vector<std::byte> out, query, key, value, bias;
   std::vector<std::uint64_t> statistics, parameters;
@@ -29,33 +27,23 @@ Everything run(AttentionProblem& problem, const AnyNormalizer& normalizer, int t
           gradients.bias.bytes(), statistics.bits(),       parameters};
 }
 
+// softmax over every case; the others, which share its plans, over every third.
 TEST(ThreadBitEquality, ResultsAreTheSameForAnyNumberOfThreads) {
-  for (const char* text : {"softmax", "adaptive", "entropy_target", "entmax15", "stick_breaking", "linear"}) {
-    const AnyNormalizer normalizer = AnyNormalizer::parse(text);
-    for (const AttentionCase& c : attention_cases()) {
+  const std::vector<std::string> texts = {"softmax", "adaptive", "entropy_target", "entmax15", "stick_breaking", "linear"};
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    const AnyNormalizer normalizer = AnyNormalizer::parse(texts[t]);
+    for (std::size_t i = 0; i < attention_cases().size(); ++i) {
+      const AttentionCase& c = attention_cases()[i];
+      if (t > 0 && i % 3 != t % 3) continue;
       if (normalizer.definition().needs_queries_and_keys && (c.bias != Spread::none || c.scale)) continue;
-      SCOPED_TRACE(c.name + " under " + text);
+      SCOPED_TRACE(c.name + " under " + texts[t]);
       AttentionProblem problem(c);
       for_each_target([&](const std::string& target) {
         const Everything one = run(problem, normalizer, 1);
-        for (const int threads : kThreads) {
+        for (const int threads : {2, 3, 8}) {
           EXPECT_TRUE(run(problem, normalizer, threads) == one) << threads << " threads on " << target;
         }
       });
-    }
-  }
-}
-
-TEST(ThreadBitEquality, OutputsAreTheSameWithAndWithoutStatistics) {
-  for (const char* text : {"softmax", "entropy_target", "sparsemax"}) {
-    const AnyNormalizer normalizer = AnyNormalizer::parse(text);
-    for (const AttentionCase& c : attention_cases()) {
-      SCOPED_TRACE(c.name + " under " + text);
-      AttentionProblem problem(c);
-      Buffer with = problem.make_out(c.out_type), without = problem.make_out(c.out_type);
-      attend(problem.request, normalizer, with.output(), &problem.make_statistics()->view);
-      attend(problem.request, normalizer, without.output());
-      EXPECT_EQ(with.bytes(), without.bytes());
     }
   }
 }

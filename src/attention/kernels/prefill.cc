@@ -85,7 +85,7 @@ HWY_NOINLINE void StreamBlock(const PrefillJob& job, const PackedHead& head, std
   double sinks[kBlockRows];
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::int64_t keys = CountKeys(context.scores, rows[i]);
-    const Rule rule = RuleFor(job.call->normalizer, rows[i].head, keys);
+    const Rule rule = rule_for(job.call->normalizer, rows[i].head, keys);
     rows[i].beta = rule.beta;
     sinks[i] = rule.sink;
   }
@@ -240,7 +240,8 @@ TileShape tile_shape() { return HWY_DYNAMIC_DISPATCH(GetTileShape)(); }
 
 std::size_t line_floats(const AttentionRequest& request) {
   const auto widest = static_cast<std::size_t>(std::max(request.query.shape[3], request.value.shape[3]));
-  return (tile_shape().keys + 1) * round_up(widest, tile_shape().keys);
+  const TileShape tile = tile_shape();
+  return (std::max(tile.rows, tile.keys) + 1) * round_up(widest, tile.keys);
 }
 
 void pack_head(const AttentionRequest& request, const PackedHead& head, bool feature_map, std::size_t begin,
