@@ -302,6 +302,19 @@ TEST_P(RowsAgainstOracle, OneBadScorePoisonsTheRow) {
   }
 }
 
+// Each breaks off 1.5e-8 of the stick, less than float can take from 1; together they take 1.5 % of it.
+TEST(StickBreakingRow, KeysThatTakeNextToNothingAddUp) {
+  const AnyNormalizer normalizer = StickBreaking{};
+  Row scores(1'000'000, -18.0);
+  scores[0] = 3.0;
+  const ExactRow exact(normalizer, scores);
+  const Row bounds = weight_bounds(exact);
+  for_each_target([&](const std::string& target) {
+    SCOPED_TRACE(target);
+    check(normalizer, exact, bounds, Arrangement::contiguous);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(EverySetting, RowsAgainstOracle, testing::ValuesIn(all_settings()),
                          [](const auto& test) { return test_name(std::string(test.param.text)); });
 
