@@ -2,7 +2,7 @@
 // length and any spread a row with a unique largest score keeps H <= nats, or its peak >= weight.
 //
 // Judged in double on the returned floats. Rounding each weight to float moves H by at most
-// sum |ln p + H| p 2^-24 <= 2^-23 H, and the kernels draw their entropy target in by 1e-6 of itself to
+// sum |ln p + H| p 2^-24 <= 2^-23 H, and the kernels draw their entropy target in by 5e-7 of itself to
 // pay for it, so no tolerance is left to give. The peak's target is rounded up to the next float: the
 // comparison is of floats and exact.
 #include <gtest/gtest.h>

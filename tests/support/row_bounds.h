@@ -21,8 +21,8 @@ inline constexpr double kRowRoundings = 16.0;
 inline constexpr double kLeastWeight = 0x1p-125;
 
 // The temperature of a searched row may be sharper than the least by what moves entropy or tail by this
-// fraction: twice the kernels' own margin and tolerance of 1e-6 each.
-inline constexpr double kSearchTolerance = 6e-6;
+// fraction: their margin of 5e-7 and four times their tolerance of 5e-7, rounded up.
+inline constexpr double kSearchTolerance = 3e-6;
 
 struct ExactRow {
   Row scores, weights;  // weights NaN: poisoned

@@ -102,7 +102,7 @@ HWY_INLINE HWY_MAYBE_UNUSED ScoreRow collect_heaviest(const RowCall& call, float
 class TemperatureTarget {
  public:
   TemperatureTarget(RuleKind kind, double target) : entropy_(kind == RuleKind::entropy_target) {
-    constexpr double kMargin = 1e-6;
+    constexpr double kMargin = 5e-7;
     if (entropy_) {
       bound_ = target * (1.0 - kMargin);
     } else {
@@ -153,7 +153,7 @@ HWY_INLINE HWY_MAYBE_UNUSED double interpolate(const TemperaturePoint& a, const 
 }
 
 // Accepted: ln(value / bound) within [-2, 0] of these, as near as is worth a sweep. The search aims between.
-inline constexpr double kExactly = 1e-6;
+inline constexpr double kExactly = 5e-7;
 inline constexpr double kRoughly = 1e-4;
 
 // Searches the row for a temperature at which it is sharp enough, hardly more than that. `at` is not;
