@@ -78,7 +78,9 @@ def test_only_the_gradients_that_are_needed_come_back():
     found = sharpmax.attention_backward(arrays[0], *arrays, needs=("key",))
     assert found.key is not None and found.query is None and found.value is None and found.parameters == {}
     everything = sharpmax.attention_backward(arrays[0], *arrays)
-    assert np.array_equal(found.key, everything.key) and set(everything.parameters) == {"beta"}
+    # Parameters make another plan of it, whose sums round elsewhere.
+    rounding = 16 * np.finfo(np.float32).eps * np.abs(everything.key).max()
+    assert np.abs(found.key - everything.key).max() <= rounding and set(everything.parameters) == {"beta"}
     assert everything.bias is None
 
 
