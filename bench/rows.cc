@@ -27,15 +27,22 @@ constexpr std::size_t kTileRows = 6;
 
 struct Bench {
   explicit Bench(std::size_t keys)
-      : lanes(2 * vector_lanes()), chunks(keys / lanes), scores(kTileRows * keys), work(scores), gradient(scores),
-        d_weights(scores), workspace(keys) {
+      : lanes(2 * vector_lanes()),
+        chunks(keys / lanes),
+        scores(kTileRows * keys),
+        work(scores),
+        gradient(scores),
+        d_weights(scores),
+        workspace(keys) {
     const CounterRandom random(1, 0);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       scores[i] = static_cast<float>(random.normals(i / 4)[i % 4]);
       d_weights[i] = static_cast<float>(random.normals((scores.size() + i) / 4)[i % 4]);
     }
   }
-  ScoreRow row(std::vector<float>& data, std::size_t r) { return {data.data() + r * lanes, chunks, kTileRows * lanes, lanes}; }
+  ScoreRow row(std::vector<float>& data, std::size_t r) {
+    return {data.data() + r * lanes, chunks, kTileRows * lanes, lanes};
+  }
 
   std::size_t lanes, chunks;
   std::vector<float> scores, work, gradient, d_weights;
@@ -64,9 +71,10 @@ enum class What { forward, backward, all_statistics };
 double cycles_per_score(const AnyNormalizer& normalizer, std::size_t keys, What what) {
   Bench bench(keys);
   const RowTask task{.normalizer = &normalizer, .keys = static_cast<std::int64_t>(keys)};
-  const RowWishes wishes = what == What::all_statistics
-                               ? RowWishes{.entropy = true, .peak = true, .support = true, .top = 8, .gaps = kGapOctaves}
-                               : RowWishes{};
+  const RowWishes wishes =
+      what == What::all_statistics
+          ? RowWishes{.entropy = true, .peak = true, .support = true, .top = 8, .gaps = kGapOctaves}
+          : RowWishes{};
   const double seconds = least_seconds(
       [&] {
         bench.work = bench.scores;
@@ -89,16 +97,18 @@ double cycles_per_score(const AnyNormalizer& normalizer, std::size_t keys, What 
 }
 
 void run(const std::vector<std::string>& names) {
-  fmt::print("target {}; cycles per score: forward / with all statistics / backward\n{:28}", current_target(), "");
+  fmt::print("target {}; cycles per score: forward / with all statistics / backward\n{:28}", current_target(),
+             "");
   for (const std::size_t keys : kLengths) fmt::print("{:>24}", fmt::format("n = {}", keys));
   fmt::print("\n");
   for (const std::string& name : names) {
     fmt::print("{:28}", name);
     const AnyNormalizer normalizer = AnyNormalizer::parse(name);
     for (const std::size_t keys : kLengths) {
-      fmt::print("{:>24}", fmt::format("{:.2f} / {:.2f} / {:.2f}", cycles_per_score(normalizer, keys, What::forward),
-                                       cycles_per_score(normalizer, keys, What::all_statistics),
-                                       cycles_per_score(normalizer, keys, What::backward)));
+      fmt::print("{:>24}",
+                 fmt::format("{:.2f} / {:.2f} / {:.2f}", cycles_per_score(normalizer, keys, What::forward),
+                             cycles_per_score(normalizer, keys, What::all_statistics),
+                             cycles_per_score(normalizer, keys, What::backward)));
     }
     fmt::print("\n");
   }
@@ -110,9 +120,23 @@ void run(const std::vector<std::string>& names) {
 int main(int argc, char** argv) {
   std::vector<std::string> names(argv + 1, argv + argc);
   if (names.empty()) {
-    names = {"softmax", "adaptive", "entropy_target:nats=0.5", "entropy_target:nats=2", "peak_target:weight=0.5",
-             "sparsemax", "entmax15", "entmax:alpha=1.3", "top_k:k=8", "top_k:k=64", "hard", "sink", "sigmoid", "relu",
-             "softpick", "self_adjust", "stick_breaking"};
+    names = {"softmax",
+             "adaptive",
+             "entropy_target:nats=0.5",
+             "entropy_target:nats=2",
+             "peak_target:weight=0.5",
+             "sparsemax",
+             "entmax15",
+             "entmax:alpha=1.3",
+             "top_k:k=8",
+             "top_k:k=64",
+             "hard",
+             "sink",
+             "sigmoid",
+             "relu",
+             "softpick",
+             "self_adjust",
+             "stick_breaking"};
   }
   sharpmax::run(names);
   return 0;

@@ -51,8 +51,12 @@ class PlainRow {
 // Per thread, sized once.
 struct Scratch {
   Scratch(std::int64_t keys, std::int64_t top, std::size_t gaps)
-      : scores(keys), d_weights(keys), workspace(scores.size()), top_keys(to_size(top)),
-        top_weights(to_size(top)), gap_counts(gaps) {}
+      : scores(keys),
+        d_weights(keys),
+        workspace(scores.size()),
+        top_keys(to_size(top)),
+        top_weights(to_size(top)),
+        gap_counts(gaps) {}
 
   PlainRow scores, d_weights;
   RowWorkspace workspace;

@@ -58,8 +58,8 @@ void resolve_row(const RowTask& task, const RowWishes& wishes, const ScoreRow& r
                  RowOutcome& outcome) {
   HWY_DYNAMIC_DISPATCH(DispatchedResolveRow)(task, wishes, row, workspace, outcome);
 }
-void backward_row(const RowTask& task, const ScoreRow& scores, const ScoreRow& d_weights, RowWorkspace& workspace,
-                  std::span<double> d_parameters) {
+void backward_row(const RowTask& task, const ScoreRow& scores, const ScoreRow& d_weights,
+                  RowWorkspace& workspace, std::span<double> d_parameters) {
   HWY_DYNAMIC_DISPATCH(DispatchedBackwardRow)(task, scores, d_weights, workspace, d_parameters);
 }
 void vector_exponential(std::span<float> values, double beta) {

@@ -74,8 +74,8 @@ TEST(TargetsHold, OverAMillionKeysAtEverySpread) {
 
 TEST(TargetsHold, ForAnyLengthSpreadAndTarget) {
   for_each_seed(300, [](Random& random) {
-    std::vector<float> scores =
-        floats_of(random.row(static_cast<std::size_t>(random.log_uniform(1.0, 5000.0)), random.log_uniform(1e-3, 1e4)));
+    std::vector<float> scores = floats_of(
+        random.row(static_cast<std::size_t>(random.log_uniform(1.0, 5000.0)), random.log_uniform(1e-3, 1e4)));
     make_unique(scores);
     expect_kept(scores, random.log_uniform(1e-3, 6.0), random.uniform(0.01, 0.999));
   });

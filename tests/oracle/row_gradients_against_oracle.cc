@@ -15,7 +15,7 @@ namespace sharpmax::test {
 namespace {
 
 struct Slopes {
-  Row s, s_error;          // beta not counted
+  Row s, s_error;           // beta not counted
   double mean_error = 0.0;  // of D / A
 };
 
@@ -29,9 +29,11 @@ Slopes threshold_slopes(const ExactRow& row) {
     if (row.weights[j] == 0.0 && row.scores[j] == -kInfinity) continue;
     const double above = power == 0.0 ? result.s[j] : std::pow(root + reach, power);
     const double below = power == 0.0 ? result.s[j] : std::pow(std::max(root - reach, 0.0), power);
-    const bool out_of_reach = row.weights[j] == 0.0 &&
+    const bool out_of_reach =
+        row.weights[j] == 0.0 &&
         (row.rule.alpha - 1.0) * row.rule.beta * row.scores[j] - row.facts.threshold < -reach;
-    result.s_error[j] = out_of_reach ? 0.0 : above - below + kFloatEpsilon * kRowRoundings * (1.0 + power) * result.s[j];
+    result.s_error[j] =
+        out_of_reach ? 0.0 : above - below + kFloatEpsilon * kRowRoundings * (1.0 + power) * result.s[j];
     sum += result.s[j];
     error += result.s_error[j];
   }
@@ -58,19 +60,32 @@ Slopes slopes_of(const ExactRow& row, const Row& weight_error) {
     }
     double relative = kRowRoundings;
     switch (row.rule.kind) {
-      case RuleKind::hard: result.s[j] = soft[j]; relative += gap; break;
-      case RuleKind::relu: result.s[j] = 1.0 / static_cast<double>(row.keys); break;
-      case RuleKind::proportional: result.s[j] = 1.0 / sum; break;
+      case RuleKind::hard:
+        result.s[j] = soft[j];
+        relative += gap;
+        break;
+      case RuleKind::relu:
+        result.s[j] = 1.0 / static_cast<double>(row.keys);
+        break;
+      case RuleKind::proportional:
+        result.s[j] = 1.0 / sum;
+        break;
       case RuleKind::softpick: {  // exp(e - shift) over its own sum, of which the largest has the most
         const double shift = std::max(row.largest, 0.0);
         double whole = 0.0;
-        for (const double x : row.scores) whole += x == -kInfinity ? 0.0 : std::abs(std::expm1(x)) * std::exp(-shift);
+        for (const double x : row.scores)
+          whole += x == -kInfinity ? 0.0 : std::abs(std::expm1(x)) * std::exp(-shift);
         result.s[j] = whole > 0.0 ? std::exp(e - shift) / whole : 0.0;
         relative += std::abs(e - shift);
         break;
       }
-      case RuleKind::stick_breaking: result.s[j] = 1.0 / (1.0 + std::exp(-e)); relative += std::abs(e); break;
-      default: result.s_error[j] += kRowRoundings * kFloatEpsilon * std::abs(result.s[j]); continue;
+      case RuleKind::stick_breaking:
+        result.s[j] = 1.0 / (1.0 + std::exp(-e));
+        relative += std::abs(e);
+        break;
+      default:
+        result.s_error[j] += kRowRoundings * kFloatEpsilon * std::abs(result.s[j]);
+        continue;
     }
     result.s_error[j] = kFloatEpsilon * relative * result.s[j] + weight_error[j] + kLeastWeight;
   }
@@ -81,7 +96,8 @@ Slopes slopes_of(const ExactRow& row, const Row& weight_error) {
 bool undecided(const ExactRow& row) {
   if (row.rule.kind != RuleKind::threshold || row.rule.alpha != 2.0) return false;
   for (const double e : row.scores)
-    if (std::abs(row.rule.beta * e - row.facts.threshold) < 16.0 * kFloatEpsilon * (1.0 + std::abs(row.rule.beta * e)))
+    if (std::abs(row.rule.beta * e - row.facts.threshold) <
+        16.0 * kFloatEpsilon * (1.0 + std::abs(row.rule.beta * e)))
       return true;
   return false;
 }
@@ -91,7 +107,8 @@ class RowGradientsAgainstOracle : public testing::TestWithParam<Setting> {};
 TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
   const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam().text);
   const Definition& definition = normalizer.definition();
-  if (definition.no_backward != nullptr && !definition.no_backward(HeadParameters(normalizer.parameters(), 0)).empty())
+  if (definition.no_backward != nullptr &&
+      !definition.no_backward(HeadParameters(normalizer.parameters(), 0)).empty())
     GTEST_SKIP() << "has no backward";
   for_each_seed(150, [&](Random& random) {
     const std::size_t keys = random.uniform() < 0.1 ? random.size(0, 3) : random.size(1, 300);
@@ -125,8 +142,10 @@ TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
                    ScoreRow{gradient.data(), chunks, stride, lanes}, workspace, {});
       for (std::size_t j = 0; j < keys; ++j) {
         ASSERT_LE(std::abs(row[place(j)] - exact.weights[j]), weight_error[j]) << "weight of key " << j;
-        const double bound = most * (beta * (2.0 * slopes.s_error[j] + std::abs(slopes.s[j]) * slopes.mean_error) +
-                                     2.0 * beta_error * std::abs(slopes.s[j])) + 4.0 * kFloatEpsilon * std::abs(d_scores[j]);
+        const double bound =
+            most * (beta * (2.0 * slopes.s_error[j] + std::abs(slopes.s[j]) * slopes.mean_error) +
+                    2.0 * beta_error * std::abs(slopes.s[j])) +
+            4.0 * kFloatEpsilon * std::abs(d_scores[j]);
         ASSERT_LE(std::abs(gradient[place(j)] - d_scores[j]), bound)
             << "key " << j << " of " << keys << ": " << gradient[place(j)] << ", wanted " << d_scores[j];
       }
@@ -137,7 +156,8 @@ TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
 TEST_P(RowGradientsAgainstOracle, OneBadScorePoisonsTheRow) {
   const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam().text);
   const Definition& definition = normalizer.definition();
-  if (definition.no_backward != nullptr && !definition.no_backward(HeadParameters(normalizer.parameters(), 0)).empty())
+  if (definition.no_backward != nullptr &&
+      !definition.no_backward(HeadParameters(normalizer.parameters(), 0)).empty())
     GTEST_SKIP() << "has no backward";
   for_each_target([&](const std::string& target) {
     SCOPED_TRACE(target);
@@ -147,7 +167,8 @@ TEST_P(RowGradientsAgainstOracle, OneBadScorePoisonsTheRow) {
     RowWorkspace workspace(size);
     backward_row({.normalizer = &normalizer}, ScoreRow{row.data(), 1, size, size},
                  ScoreRow{gradient.data(), 1, size, size}, workspace, {});
-    for (std::size_t j = 0; j < size; ++j) EXPECT_TRUE(std::isnan(row[j]) && std::isnan(gradient[j])) << "key " << j;
+    for (std::size_t j = 0; j < size; ++j)
+      EXPECT_TRUE(std::isnan(row[j]) && std::isnan(gradient[j])) << "key " << j;
   });
 }
 

@@ -21,7 +21,8 @@ double ulps(double found, double wanted) {
 // Every `stride`-th float from `first` to `last`, both of one sign, by their bits.
 std::vector<float> floats_between(float first, float last, std::uint32_t stride) {
   std::vector<float> all;
-  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(first); bits < std::bit_cast<std::uint32_t>(last); bits += stride)
+  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(first); bits < std::bit_cast<std::uint32_t>(last);
+       bits += stride)
     all.push_back(std::bit_cast<float>(bits));
   all.resize(all.size() / 64 * 64);  // whole vectors
   return all;
@@ -73,7 +74,8 @@ TEST(RowMath, TemperaturesBeyondFloatAreTakenExactly) {
       vector_exponential(values, beta);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         const double exponent = beta * inputs[i];
-        EXPECT_LE(ulps(values[i], std::exp(exponent)), 2.0 + std::abs(exponent)) << target << ", beta " << beta;
+        EXPECT_LE(ulps(values[i], std::exp(exponent)), 2.0 + std::abs(exponent))
+            << target << ", beta " << beta;
       }
     });
   });

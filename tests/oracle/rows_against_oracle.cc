@@ -26,7 +26,8 @@ struct KernelRow {
         chunks((scores.size() + lanes - 1) / lanes),
         data(chunks * stride + lanes, kCanary),
         keys(scores.size()) {
-    for (std::size_t i = 0; i < chunks * lanes; ++i) at(i) = i < keys ? static_cast<float>(scores[i]) : padding;
+    for (std::size_t i = 0; i < chunks * lanes; ++i)
+      at(i) = i < keys ? static_cast<float>(scores[i]) : padding;
   }
   float& at(std::size_t i) { return data[i / lanes * stride + i % lanes]; }
   ScoreRow view() { return {data.data(), chunks, stride, lanes}; }
@@ -82,7 +83,8 @@ void expect_weights(const ExactRow& exact, const Row& bounds, KernelRow& row, fl
 
 void expect_near(double found, double wanted, double bound, const char* what) {
   if (std::isnan(wanted) || std::isinf(wanted)) {
-    EXPECT_TRUE(std::isnan(wanted) ? std::isnan(found) : found == wanted) << what << " is " << found << ", wanted " << wanted;
+    EXPECT_TRUE(std::isnan(wanted) ? std::isnan(found) : found == wanted)
+        << what << " is " << found << ", wanted " << wanted;
     return;
   }
   EXPECT_LE(std::abs(found - wanted), bound) << what << " is " << found << ", wanted " << wanted;
@@ -93,12 +95,14 @@ void expect_facts(const ExactRow& exact, const RowOutcome& out) {
   if (slack > beta) return;  // ties just reach the target: any higher temperature gives the same weights
   expect_near(out.facts.temperature, beta, 2.0 * slack + 1e-5 * std::abs(beta), "temperature");
   const double size = std::isfinite(beta) ? std::abs(beta * exact.largest) + 1.0 : 1.0;
-  expect_near(out.facts.log_partition, exact.facts.log_partition,
-              (kFloatEpsilon * kRowRoundings + 1e-5 * (slack > 0.0 || exact.rule.kind == RuleKind::surveyed)) * size +
-                  2.0 * slack * std::abs(exact.largest),
-              "log_partition");
+  expect_near(
+      out.facts.log_partition, exact.facts.log_partition,
+      (kFloatEpsilon * kRowRoundings + 1e-5 * (slack > 0.0 || exact.rule.kind == RuleKind::surveyed)) * size +
+          2.0 * slack * std::abs(exact.largest),
+      "log_partition");
   double tau_error = 0.0;  // of the peak's own root
-  if (exact.rule.kind == RuleKind::threshold) tau_error = 8.0 * kFloatEpsilon * (1.0 + std::abs(exact.facts.threshold));
+  if (exact.rule.kind == RuleKind::threshold)
+    tau_error = 8.0 * kFloatEpsilon * (1.0 + std::abs(exact.facts.threshold));
   expect_near(out.facts.threshold, exact.facts.threshold, tau_error, "threshold");
 }
 
@@ -145,7 +149,8 @@ void expect_top(const ExactRow& exact, const Row& bounds, KernelRow& row, const 
   const std::size_t there = std::min(kTop, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(there), order.end(),
                     [&](std::size_t a, std::size_t b) {
-                      return exact.weights[a] > exact.weights[b] || (exact.weights[a] == exact.weights[b] && a < b);
+                      return exact.weights[a] > exact.weights[b] ||
+                             (exact.weights[a] == exact.weights[b] && a < b);
                     });
   for (std::size_t i = 0; i < kTop; ++i) {
     if (i >= there) {
@@ -172,14 +177,15 @@ void expect_gaps(const ExactRow& exact, const Outcome& found) {
   }
 }
 
-void check(const AnyNormalizer& normalizer, const ExactRow& exact, const Row& bounds, Arrangement arrangement) {
+void check(const AnyNormalizer& normalizer, const ExactRow& exact, const Row& bounds,
+           Arrangement arrangement) {
   KernelRow row(exact.scores, arrangement), bare(exact.scores, arrangement);
   RowWorkspace workspace(row.chunks * row.lanes);
   const RowTask task{.normalizer = &normalizer, .first_key = kFirstKey};
   Outcome found, unasked;
   resolve_row(task, kEverything, row.view(), workspace, found.outcome);
-  resolve_row({.normalizer = &normalizer, .keys = static_cast<std::int64_t>(exact.keys)}, {}, bare.view(), workspace,
-              unasked.outcome);
+  resolve_row({.normalizer = &normalizer, .keys = static_cast<std::int64_t>(exact.keys)}, {}, bare.view(),
+              workspace, unasked.outcome);
   EXPECT_TRUE(row.canaries_alive());
   if (exact.empty()) {
     EXPECT_EQ(found.outcome.scale, 0.0f);
@@ -206,7 +212,8 @@ Row make_scores(Random& random, std::size_t keys, double spread, Mask mask, cons
   for (std::size_t j = 0; j < keys; ++j) {
     row[j] = static_cast<float>(row[j]);
     const bool masked = mask == Mask::all || (mask == Mask::all_but_one && j != spared) ||
-                        (mask == Mask::prefix && j < keys / 3) || (mask == Mask::scattered && random.uniform() < 0.4);
+                        (mask == Mask::prefix && j < keys / 3) ||
+                        (mask == Mask::scattered && random.uniform() < 0.4);
     if (masked) row[j] = -kInfinity;
   }
   return row;
@@ -225,8 +232,8 @@ TEST_P(RowsAgainstOracle, AwkwardLengthsSpreadsAndMasks) {
   for (const std::size_t keys : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 67, 127, 257, 1009}) {
     for (const double spread : {1e-3, 0.3, 1.0, 8.0, 1e2, 1e4}) {
       for (const Mask mask : {Mask::none, Mask::scattered, Mask::prefix, Mask::all_but_one, Mask::all}) {
-        SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << keys << " keys, spread " << spread << ", mask "
-                                        << static_cast<int>(mask));
+        SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << keys << " keys, spread " << spread
+                                        << ", mask " << static_cast<int>(mask));
         Random random(seed++);
         const ExactRow exact(normalizer, make_scores(random, keys, spread, mask, normalizer));
         const Row bounds = weight_bounds(exact);

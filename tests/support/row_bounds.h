@@ -37,7 +37,9 @@ struct ExactRow {
       keys += e != -kInfinity;
       largest = std::max(largest, e);
     }
-    if (keys > 0) rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), static_cast<double>(keys));
+    if (keys > 0)
+      rule =
+          normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), static_cast<double>(keys));
   }
   bool empty() const { return keys == 0; }
   bool poisoned() const { return !weights.empty() && std::isnan(weights[0]); }
@@ -81,18 +83,30 @@ inline Row weight_bounds(const ExactRow& row) {
         // [z - tau]+^p: z and tau are off by eps at most, which counts p times in the power.
         const double power = 1.0 / (rule.alpha - 1.0);
         const double root = std::pow(w, rule.alpha - 1.0);
-        bounds[j] = std::pow(root + 4.0 * kFloatEpsilon, power) - w + kFloatEpsilon * kRowRoundings * (1.0 + power) * w;
+        bounds[j] = std::pow(root + 4.0 * kFloatEpsilon, power) - w +
+                    kFloatEpsilon * kRowRoundings * (1.0 + power) * w;
         continue;
       }
-      case RuleKind::sigmoid: relative += std::abs(e) + std::abs(rule.offset); break;
-      case RuleKind::surveyed: relative += 2.0 * beta_gap; break;  // the survey's entropy is off by a few eps
+      case RuleKind::sigmoid:
+        relative += std::abs(e) + std::abs(rule.offset);
+        break;
+      case RuleKind::surveyed:
+        relative += 2.0 * beta_gap;
+        break;  // the survey's entropy is off by a few eps
       case RuleKind::softpick:
-      case RuleKind::self_adjust: relative += row.largest - e; break;
-      case RuleKind::stick_breaking: relative += w > 0.0 ? std::abs(e) - 4.0 * std::log(w) : 0.0; break;
+      case RuleKind::self_adjust:
+        relative += row.largest - e;
+        break;
+      case RuleKind::stick_breaking:
+        relative += w > 0.0 ? std::abs(e) - 4.0 * std::log(w) : 0.0;
+        break;
       case RuleKind::relu:
       case RuleKind::proportional:
-      case RuleKind::hard: break;
-      default: relative += beta_gap; break;
+      case RuleKind::hard:
+        break;
+      default:
+        relative += beta_gap;
+        break;
     }
     bounds[j] = kFloatEpsilon * relative * w + 2.0 * slack * std::abs(row.largest - e - mean_gap) * w +
                 kLeastWeight * (1.0 + std::abs(e));

@@ -33,9 +33,8 @@ namespace HWY_NAMESPACE {
 HWY_INLINE HWY_MAYBE_UNUSED void multiply(const ScoreRow& row, float factor) {
   const FloatTag d;
   const Floats by = Splat(factor);
-  walk(row, [&](std::size_t, float* data, std::size_t) SHARPMAX_PASS {
-    hn::StoreU(hn::Mul(hn::LoadU(d, data), by), d, data);
-  });
+  walk(row, [&](std::size_t, float* data, std::size_t)
+                SHARPMAX_PASS { hn::StoreU(hn::Mul(hn::LoadU(d, data), by), d, data); });
 }
 
 HWY_INLINE HWY_MAYBE_UNUSED Floats where_positive(Floats weight, Floats value) {
@@ -95,8 +94,8 @@ HWY_NOINLINE inline void backward_exponential(const ScoreRow& weights, float sca
 }
 
 template <class SlopeOf>
-HWY_INLINE void backward_threshold(const ScoreRow& weights, float scale, const ScoreRow& d_weights, double beta,
-                                   const SlopeOf& slope_of) {
+HWY_INLINE void backward_threshold(const ScoreRow& weights, float scale, const ScoreRow& d_weights,
+                                   double beta, const SlopeOf& slope_of) {
   const SlopeSums sums = scale_and_sum(weights, scale, d_weights, slope_of);
   write_gradient(weights, d_weights, beta, sums.mean / sums.slopes, slope_of);
 }
@@ -114,8 +113,8 @@ HWY_NOINLINE inline void backward_hard(const ScoreRow& weights, const ScoreRow& 
 }
 
 // softpick, with E = exp(e - shift) / sum: dS = E (dP - D) above 0, E D below, D = sum w dP.
-HWY_NOINLINE inline void backward_softpick(const ScoreRow& weights, float scale, const ScoreRow& d_weights, float max,
-                                           const float* scores) {
+HWY_NOINLINE inline void backward_softpick(const ScoreRow& weights, float scale, const ScoreRow& d_weights,
+                                           float max, const float* scores) {
   const FloatTag d;
   const SlopeSums sums = scale_and_sum(weights, scale, d_weights, [](Floats w) SHARPMAX_PASS { return w; });
   const Exponential exponential(1.0);
@@ -150,7 +149,8 @@ HWY_NOINLINE inline void backward_stick_breaking(const ScoreRow& weights, const 
 }
 
 // Whether this rule's gradient is written below, for its scores and for the parameters wanted.
-HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition& definition, bool parameters_wanted) {
+HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition& definition,
+                                              bool parameters_wanted) {
   if (rule.full_gradient) return false;
   const bool stopped = rule.kind == RuleKind::entropy_target || rule.kind == RuleKind::peak_target;
   if (parameters_wanted && !stopped) {
@@ -178,9 +178,9 @@ HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition
   }
 }
 
-HWY_INLINE HWY_MAYBE_UNUSED void backward_by_kind(const Rule& rule, const ScoreRow& weights, const RowOutcome& out,
-                                                  const ScoreRow& d_weights, float max, double keys,
-                                                  RowWorkspace& workspace) {
+HWY_INLINE HWY_MAYBE_UNUSED void backward_by_kind(const Rule& rule, const ScoreRow& weights,
+                                                  const RowOutcome& out, const ScoreRow& d_weights, float max,
+                                                  double keys, RowWorkspace& workspace) {
   const auto one = [](Floats w) SHARPMAX_PASS { return where_positive(w, Splat(1.0f)); };
   const Exponential threshold_slope(2.0 - rule.alpha);
   switch (rule.kind) {
@@ -225,8 +225,8 @@ HWY_NOINLINE inline void BackwardRow(const RowTask& task, const ScoreRow& scores
   if (!has_backward(rule, definition, !d_parameters.empty()))
     return backward_by_specification(task, scores, d_weights, workspace, d_parameters);
   const float max = largest(scores);
-  const bool needs_scores = rule.kind == RuleKind::hard || rule.kind == RuleKind::softpick ||
-                            rule.kind == RuleKind::stick_breaking;
+  const bool needs_scores =
+      rule.kind == RuleKind::hard || rule.kind == RuleKind::softpick || rule.kind == RuleKind::stick_breaking;
   if (needs_scores) copy_out(scores, workspace.scores());
   RowOutcome out;
   ResolveRow(task, {}, scores, workspace, out);

@@ -13,10 +13,10 @@ struct RowCall {
   const RowWishes& wishes;
   const ScoreRow& row;
   const Rule& rule;
-  float max;         // the largest score, finite
-  float few_above;   // scores that few, or some, of the keys exceed: rows/scan-inl.h
+  float max;        // the largest score, finite
+  float few_above;  // scores that few, or some, of the keys exceed: rows/scan-inl.h
   float some_above;
-  double keys;       // unmasked
+  double keys;  // unmasked
   RowWorkspace& workspace;
   RowOutcome& out;
 

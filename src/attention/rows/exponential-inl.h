@@ -101,7 +101,8 @@ HWY_NOINLINE inline Weighed weigh_surveyed(const RowCall& call) {
   if (std::isnan(sums.sum)) return Weighed::poisoned;
   const Survey survey{.max = call.max, .tail = sums.sum - 1.0, .moment = sums.moment};
   const HeadParameters parameters(call.task.normalizer->parameters(), call.task.head);
-  return weigh_exponential(call, call.rule.temperature(parameters, survey)) ? Weighed::done : Weighed::poisoned;
+  return weigh_exponential(call, call.rule.temperature(parameters, survey)) ? Weighed::done
+                                                                            : Weighed::poisoned;
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

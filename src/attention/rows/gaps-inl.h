@@ -40,7 +40,8 @@ HWY_INLINE HWY_MAYBE_UNUSED float nearest_within(float max, double gap) {
   std::int64_t inside = place_of(max), outside = lowest - 1;
   // Nearly always the rounded difference or a neighbour; but next to 0 floats are so dense that many
   // differ from max by the same double.
-  const std::int64_t guess = place_of(static_cast<float>(std::max(top - gap, static_cast<double>(float_at(lowest)))));
+  const std::int64_t guess =
+      place_of(static_cast<float>(std::max(top - gap, static_cast<double>(float_at(lowest)))));
   for (const std::int64_t place : {guess - 2, guess - 1, guess, guess + 1, guess + 2}) {
     if (place <= outside || place >= inside) continue;
     (within(place) ? inside : outside) = place;
@@ -55,7 +56,8 @@ HWY_INLINE HWY_MAYBE_UNUSED float nearest_within(float max, double gap) {
 // Four gaps a pass: with their counts they fill the registers of the smaller instruction sets.
 inline constexpr std::size_t kGapsAPass = 4;
 
-HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const float* limits, std::int64_t* counts) {
+HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const float* limits,
+                                                    std::int64_t* counts) {
   const FloatTag d;
   const IntTag di;
   Ints inside[kGapsAPass];
@@ -73,7 +75,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const f
 }
 
 HWY_NOINLINE inline void count_gaps(const ScoreRow& row, float max, std::span<const double> gaps,
-                                              std::int64_t* counts) {
+                                    std::int64_t* counts) {
   for (std::size_t first = 0; first < gaps.size(); first += kGapsAPass) {
     const std::size_t here = HWY_MIN(kGapsAPass, gaps.size() - first);
     float limits[kGapsAPass];

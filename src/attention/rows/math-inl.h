@@ -50,15 +50,14 @@ class Exponential {
 #if HWY_NATIVE_FMA
     const Floats high = Splat(high_);
     const Floats shifted = hn::MulAdd(x, high, shifter);
-    const Floats fraction =
-        hn::MulAdd(x, Splat(low_), hn::MulSub(x, high, hn::Sub(shifted, shifter)));
+    const Floats fraction = hn::MulAdd(x, Splat(low_), hn::MulSub(x, high, hn::Sub(shifted, shifter)));
 #else
     const Floats scaled = hn::Mul(x, Splat(high_));
     const Floats shifted = hn::Add(hn::Mul(scaled, Splat(0x1.715476p+0f)), shifter);
     const Floats whole = hn::Sub(shifted, shifter);
     // ln 2 in two parts, the first short enough that its product with an exponent is exact.
-    const Floats near = hn::Sub(hn::Sub(scaled, hn::Mul(whole, Splat(0x1.62ep-1f))),
-                                hn::Mul(whole, Splat(0x1.0bfbe8p-15f)));
+    const Floats near =
+        hn::Sub(hn::Sub(scaled, hn::Mul(whole, Splat(0x1.62ep-1f))), hn::Mul(whole, Splat(0x1.0bfbe8p-15f)));
     const Floats rest = hn::Add(near, hn::Mul(x, Splat(low_)));
     const Floats fraction = hn::Mul(rest, Splat(0x1.715476p+0f));
 #endif
@@ -100,7 +99,8 @@ HWY_INLINE HWY_MAYBE_UNUSED Floats one_minus_exponential(Floats x) {
   // Within the reach of the polynomial 2^r - 1 = r q(r) needs no subtraction.
   const Floats near = Splat(-0.34f);
   const Floats r = hn::Max(hn::Mul(x, Splat(0x1.715476p+0f)), Splat(-0.5f));
-  return hn::IfThenElse(hn::Gt(x, near), hn::Neg(hn::Mul(exp2_quotient(r), r)), hn::Sub(Splat(1.0f), Exponential(1.0)(x)));
+  return hn::IfThenElse(hn::Gt(x, near), hn::Neg(hn::Mul(exp2_quotient(r), r)),
+                        hn::Sub(Splat(1.0f), Exponential(1.0)(x)));
 }
 
 // ln(1 + x) for x in [0, 1], to full relative precision near 0.

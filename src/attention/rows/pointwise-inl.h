@@ -68,9 +68,8 @@ HWY_NOINLINE inline Weighed weigh_relu(const RowCall& call) {
 }
 
 HWY_NOINLINE inline Weighed weigh_proportional(const RowCall& call) {
-  const double sum = map_row(call.row, [](Floats e) SHARPMAX_PASS {
-    return hn::IfThenZeroElse(hn::Eq(e, Splat(-kInfinity)), e);
-  });
+  const double sum = map_row(
+      call.row, [](Floats e) SHARPMAX_PASS { return hn::IfThenZeroElse(hn::Eq(e, Splat(-kInfinity)), e); });
   return finish(call, sum, sum > 0.0 ? 1.0 / sum : 0.0);
 }
 

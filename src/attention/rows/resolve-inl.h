@@ -29,7 +29,8 @@ namespace sharpmax {
 namespace HWY_NAMESPACE {
 
 // A row without keys, or one with a NaN or +inf: nothing of it is recorded but `blank`.
-HWY_INLINE HWY_MAYBE_UNUSED void leave_without_statistics(const RowWishes& wishes, double blank, RowOutcome& out) {
+HWY_INLINE HWY_MAYBE_UNUSED void leave_without_statistics(const RowWishes& wishes, double blank,
+                                                          RowOutcome& out) {
   out.scale = static_cast<float>(blank);
   out.mass = out.entropy = out.peak_weight = blank;
   out.facts = {};
@@ -44,8 +45,8 @@ HWY_INLINE HWY_MAYBE_UNUSED void leave_without_statistics(const RowWishes& wishe
 
 // How a kind's weights go with its scores, for what is recorded of them.
 enum class Order {
-  strict,    // a larger score has a larger weight
-  flat,      // a larger score has no smaller weight, but many have none
+  strict,  // a larger score has a larger weight
+  flat,    // a larger score has no smaller weight, but many have none
   unrelated,
 };
 HWY_INLINE HWY_MAYBE_UNUSED Order order_of(const Rule& rule) {
@@ -132,7 +133,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order
 }
 
 HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
-                                              RowWorkspace& workspace, RowOutcome& out) {
+                                    RowWorkspace& workspace, RowOutcome& out) {
   leave_without_statistics(wishes, 0.0, out);
   const auto [max, few_above, some_above] = maxima_of(row);
   if (!(max > -kInfinity) && !has_nan(row)) {

@@ -32,9 +32,8 @@ struct Maxima {
 HWY_INLINE HWY_MAYBE_UNUSED Maxima maxima_of(const ScoreRow& row) {
   const FloatTag d;
   Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
-  walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
-    top[k] = hn::Max(hn::LoadU(d, data), top[k]);
-  });
+  walk(row, [&](std::size_t k, const float* data, std::size_t)
+                SHARPMAX_PASS { top[k] = hn::Max(hn::LoadU(d, data), top[k]); });
   const Floats joined = hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]));
   const Floats least = hn::Min(hn::Min(top[0], top[1]), hn::Min(top[2], top[3]));
   return {hn::GetLane(hn::MaxOfLanes(d, joined)), hn::GetLane(hn::MinOfLanes(d, joined)),
@@ -97,15 +96,13 @@ HWY_INLINE HWY_MAYBE_UNUSED void fill(const ScoreRow& row, float value) {
 }
 
 HWY_INLINE HWY_MAYBE_UNUSED void copy_out(const ScoreRow& row, float* to) {
-  walk(row, [&](std::size_t, const float* data, std::size_t index) SHARPMAX_PASS {
-    hn::StoreU(hn::LoadU(FloatTag(), data), FloatTag(), to + index);
-  });
+  walk(row, [&](std::size_t, const float* data, std::size_t index)
+                SHARPMAX_PASS { hn::StoreU(hn::LoadU(FloatTag(), data), FloatTag(), to + index); });
 }
 
 HWY_INLINE HWY_MAYBE_UNUSED void put_back(const float* from, const ScoreRow& row) {
-  walk(row, [&](std::size_t, float* data, std::size_t index) SHARPMAX_PASS {
-    hn::StoreU(hn::LoadU(FloatTag(), from + index), FloatTag(), data);
-  });
+  walk(row, [&](std::size_t, float* data, std::size_t index)
+                SHARPMAX_PASS { hn::StoreU(hn::LoadU(FloatTag(), from + index), FloatTag(), data); });
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

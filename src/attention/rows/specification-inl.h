@@ -30,8 +30,9 @@ HWY_INLINE HWY_MAYBE_UNUSED void narrow(std::span<const double> from, const Scor
 }
 
 // Mass, entropy, peak and support of p = w / sum w. Weights may be negative (self_adjust in plain form).
-HWY_INLINE HWY_MAYBE_UNUSED void describe_exactly(std::span<const double> scores, std::span<const double> weights,
-                                                  std::int64_t first_key, RowOutcome& out) {
+HWY_INLINE HWY_MAYBE_UNUSED void describe_exactly(std::span<const double> scores,
+                                                  std::span<const double> weights, std::int64_t first_key,
+                                                  RowOutcome& out) {
   double mass = 0.0;
   for (const double w : weights) mass += w;
   out.mass = mass;
@@ -67,9 +68,8 @@ HWY_NOINLINE inline Weighed weigh_by_specification(const RowCall& call) {
 }
 
 HWY_NOINLINE inline void backward_by_specification(const RowTask& task, const ScoreRow& scores_row,
-                                                             const ScoreRow& d_weights_row,
-                                                             RowWorkspace& workspace,
-                                                             std::span<double> d_parameters) {
+                                                   const ScoreRow& d_weights_row, RowWorkspace& workspace,
+                                                   std::span<double> d_parameters) {
   const std::size_t keys = scores_row.chunks * scores_row.lanes;
   const std::span<double> scores = workspace.exact(0, keys), weights = workspace.exact(1, keys);
   const std::span<double> d_weights = workspace.exact(2, keys), d_scores = workspace.exact(3, keys);

@@ -139,13 +139,15 @@ class TemperatureTarget {
 struct TemperaturePoint {
   double beta = 1.0, height = 0.0, slope = 0.0;
 };
-HWY_INLINE HWY_MAYBE_UNUSED TemperaturePoint point_of(const TemperatureTarget& target, const TemperatureSurvey& at) {
+HWY_INLINE HWY_MAYBE_UNUSED TemperaturePoint point_of(const TemperatureTarget& target,
+                                                      const TemperatureSurvey& at) {
   const double value = target.value(at);
   return {at.beta, std::log(value / target.bound()), target.slope(at) / value};
 }
 
 // The temperature at which the cubic through two points, as a function of the height, is at `aim`.
-HWY_INLINE HWY_MAYBE_UNUSED double interpolate(const TemperaturePoint& a, const TemperaturePoint& b, double aim) {
+HWY_INLINE HWY_MAYBE_UNUSED double interpolate(const TemperaturePoint& a, const TemperaturePoint& b,
+                                               double aim) {
   const double width = b.height - a.height;
   const double t = (aim - a.height) / width, s = 1.0 - t;
   return s * s * ((1.0 + 2.0 * t) * a.beta + t * width / a.slope) +
@@ -165,7 +167,8 @@ HWY_NOINLINE inline double search_temperature(const ScoreRow& row, float top, co
   TemperaturePoint before = point_of(target, first), now = before;
   double next = target.first_guess(first);
   for (int i = 0; i < kMostSweeps && high - low > 4e-15 * high; ++i) {
-    if (!(next > low && next < high)) next = high > 2.0 * low ? std::sqrt(low) * std::sqrt(high) : 0.5 * (low + high);
+    if (!(next > low && next < high))
+      next = high > 2.0 * low ? std::sqrt(low) * std::sqrt(high) : 0.5 * (low + high);
     before = now;
     now = point_of(target, survey_at<Store::no>(row, top, first.ties, next));
     const bool sharp = now.height <= 0.0;
@@ -235,8 +238,7 @@ HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_from_nearby(const RowCall& call, const
     put_back(call.workspace.scores(), call.row);
     break;
   }
-  return weigh_by_full_search(call, target,
-                              survey_at<Store::no>(call.row, call.max, plain.ties, 1.0));
+  return weigh_by_full_search(call, target, survey_at<Store::no>(call.row, call.max, plain.ties, 1.0));
 }
 
 HWY_NOINLINE inline Weighed weigh_to_target(const RowCall& call) {

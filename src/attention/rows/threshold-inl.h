@@ -122,8 +122,8 @@ HWY_NOINLINE inline double solve_threshold(const float* gaps, std::size_t count,
   const double highest = kPower == 1 ? -mean : -std::sqrt(mean);
   double tau = -1.0;
   for (int i = 0; i < kMostSteps; ++i) {
-    const PowerSums sums = power_sums_float<kPower>(gaps, count, static_cast<float>(slope),
-                                                    static_cast<float>(tau));
+    const PowerSums sums =
+        power_sums_float<kPower>(gaps, count, static_cast<float>(slope), static_cast<float>(tau));
     const double step = newton_step<kPower>(sums.sum, sums.slope);
     if (!(step > -0x1p-8 * tau)) break;
     tau = std::min(tau + step, highest);

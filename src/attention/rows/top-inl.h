@@ -25,7 +25,8 @@ namespace sharpmax {
 namespace HWY_NAMESPACE {
 
 // -inf where finding a bound would cost more than it saves.
-HWY_INLINE HWY_MAYBE_UNUSED float lower_bound_of_kth(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+HWY_INLINE HWY_MAYBE_UNUSED float lower_bound_of_kth(const ScoreRow& row, std::size_t k,
+                                                     RowWorkspace& workspace) {
   constexpr std::size_t kLanes = 4 * HWY_LANES(float);
   const std::size_t parts = (2 * k + kLanes - 1) / kLanes;  // twice as many maxima as are asked for
   if (4 * parts * kLanes > row.chunks * row.lanes || parts > row.chunks) return -kInfinity;
@@ -34,9 +35,8 @@ HWY_INLINE HWY_MAYBE_UNUSED float lower_bound_of_kth(const ScoreRow& row, std::s
     const std::size_t first = part * row.chunks / parts, last = (part + 1) * row.chunks / parts;
     Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
     walk({row.data + first * row.stride, last - first, row.stride, row.lanes},
-         [&](std::size_t i, const float* data, std::size_t) SHARPMAX_PASS {
-           top[i] = hn::Max(hn::LoadU(FloatTag(), data), top[i]);
-         });
+         [&](std::size_t i, const float* data, std::size_t)
+             SHARPMAX_PASS { top[i] = hn::Max(hn::LoadU(FloatTag(), data), top[i]); });
     for (std::size_t i = 0; i < 4; ++i)
       hn::StoreU(top[i], FloatTag(), maxima + part * kLanes + i * HWY_LANES(float));
   }
@@ -76,7 +76,8 @@ HWY_NOINLINE inline std::size_t select_largest(const ScoreRow& row, std::size_t 
   return count;
 }
 // The same, best first.
-HWY_INLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+HWY_INLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std::size_t k,
+                                                     RowWorkspace& workspace) {
   const std::size_t found = select_largest(row, k, workspace);
   std::sort(workspace.ranked(), workspace.ranked() + found, ranks_before);
   return found;
