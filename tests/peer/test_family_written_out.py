@@ -4,7 +4,7 @@ queries, keys and values, and of its own parameters, one per head."""
 import formulas
 import pytest
 import torch
-from agreement import assert_within, largest_error, random_tensors
+from agreement import ROUNDINGS, assert_within, largest_error, random_tensors
 
 import sharpmax
 
@@ -107,18 +107,18 @@ def written_out(name, dtype, tensors, d_out, seen, scale):
     return [out.detach()] + [torch.zeros_like(w) if g is None else g for g, w in zip(gradients, wanted)]
 
 
-def plain_errors(name, dtype, tensors, d_out, seen, scale, exact):
-    """The largest error of the formula in one precision. A gradient of one number can be exact by luck,
-    so the features are shuffled a few times: it changes nothing but the rounding."""
-    errors = [0.0] * len(exact)
+def usual_errors(evaluate, problem, exact):
+    """The largest error of each answer in float32: its median over orders of the features. They change
+    nothing but the rounding, and one evaluation alone may be lucky or not."""
+    (query, key, value), d_out, seen, scale = problem
+    errors = []
     for seed in range(SHUFFLES):
         order = torch.randperm(FEATURES, generator=torch.Generator().manual_seed(seed))
+        found = evaluate(torch.float32, (query[..., order], key[..., order], value), d_out, seen, scale)
         back = order.argsort()
-        query, key, value = tensors
-        found = written_out(name, dtype, (query[..., order], key[..., order], value), d_out, seen, scale)
         found[1], found[2] = found[1][..., back], found[2][..., back]
-        errors = [max(old, largest_error(f, e)) for old, f, e in zip(errors, found, exact)]
-    return errors
+        errors.append([largest_error(f, e) for f, e in zip(found, exact)])
+    return torch.tensor(errors, dtype=torch.float64).median(0).values.tolist()
 
 
 def known_moves(name, problem, exact):
@@ -157,11 +157,12 @@ def test_outputs_and_gradients_agree_with_the_formula(name, scale, mask_kind):
     (d_out,) = random_tensors(6, (1, HEADS, QUERIES, FEATURES))
     problem = (tensors, d_out, seen_keys(mask_kind), scale / FEATURES**0.5)
     exact = written_out(name, torch.float64, *problem)
-    errors = plain_errors(name, torch.float32, *problem, exact)
     labels = ["out", "d_query", "d_key", "d_value", *CASES[name][1]]
-    moves = known_moves(name, problem, exact)
-    for label, found, error, move, e in zip(labels, ours(name, torch.float32, *problem), errors, moves, exact):
-        assert_within(found, e, 2 * error + move, FLOAT_EPS, f"{name}, {label} in float32")
+    plain = usual_errors(lambda *p: written_out(name, *p), problem, exact)
+    found = usual_errors(lambda *p: ours(name, *p), problem, exact)
+    for label, f, p, move, e in zip(labels, found, plain, known_moves(name, problem, exact), exact):
+        allowed = max(2 * p + move, ROUNDINGS * FLOAT_EPS * e.abs().max().item())
+        assert f <= allowed, f"{name}, {label} in float32: off by {f:.3g}, allowed {allowed:.3g}"
     for label, found, e in zip(labels, ours(name, torch.float64, *problem), exact):
         assert_within(found, e, FORMULA * e.abs().max().item(), DOUBLE_EPS, f"{name}, {label} in float64")
 
