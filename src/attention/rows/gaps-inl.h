@@ -53,31 +53,41 @@ HWY_INLINE HWY_MAYBE_UNUSED float nearest_within(float max, double gap) {
   return float_at(inside);
 }
 
-// Four gaps a pass: with their counts they fill the registers of the smaller instruction sets.
-inline constexpr std::size_t kGapsAPass = 4;
+// With their counts they fill the registers of the smaller instruction sets.
+inline constexpr std::size_t kGapsAPass = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 
-HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const float* limits,
-                                                    std::int64_t* counts) {
+HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const float* limits, std::int64_t* counts) {
   const FloatTag d;
-  const IntTag di;
-  Ints inside[kGapsAPass];
+  std::size_t inside[kGapsAPass] = {};
   Floats limit[kGapsAPass];
-  for (std::size_t i = 0; i < kGapsAPass; ++i) {
-    inside[i] = hn::Zero(di);
-    limit[i] = Splat(limits[i]);
-  }
+  for (std::size_t i = 0; i < kGapsAPass; ++i) limit[i] = Splat(limits[i]);
   walk(row, [&](std::size_t, const float* data, std::size_t) SHARPMAX_PASS {
     const Floats e = hn::LoadU(d, data);
-    for (std::size_t i = 0; i < kGapsAPass; ++i)
-      inside[i] = hn::Sub(inside[i], hn::VecFromMask(di, hn::RebindMask(di, hn::Ge(e, limit[i]))));
+    for (std::size_t i = 0; i < kGapsAPass; ++i) inside[i] += hn::CountTrue(d, hn::Ge(e, limit[i]));
   });
-  for (std::size_t i = 0; i < kGapsAPass; ++i) counts[i] = sum_of_counts(inside[i]);
+  for (std::size_t i = 0; i < kGapsAPass; ++i) counts[i] = static_cast<std::int64_t>(inside[i]);
 }
 
-HWY_NOINLINE inline void count_gaps(const ScoreRow& row, float max, std::span<const double> gaps,
+HWY_INLINE HWY_MAYBE_UNUSED float least_unmasked(const ScoreRow& row) {
+  const FloatTag d;
+  Floats least[4] = {Splat(kInfinity), Splat(kInfinity), Splat(kInfinity), Splat(kInfinity)};
+  walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
+    const Floats e = hn::LoadU(d, data);
+    least[k] = hn::Min(least[k], hn::IfThenElse(hn::Eq(e, Splat(-kInfinity)), Splat(kInfinity), e));
+  });
+  return hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(least[0], least[1]), hn::Min(least[2], least[3]))));
+}
+
+// `keys`: the unmasked ones. Gaps ascend, so from the first that holds them all the rest do too.
+HWY_NOINLINE inline void count_gaps(const ScoreRow& row, float max, double keys, std::span<const double> gaps,
                                     std::int64_t* counts) {
-  for (std::size_t first = 0; first < gaps.size(); first += kGapsAPass) {
-    const std::size_t here = HWY_MIN(kGapsAPass, gaps.size() - first);
+  const float least = least_unmasked(row);
+  std::size_t wide = gaps.size();
+  while (wide > 0 && static_cast<double>(max) - static_cast<double>(least) <= gaps[wide - 1]) {
+    counts[--wide] = static_cast<std::int64_t>(keys);
+  }
+  for (std::size_t first = 0; first < wide; first += kGapsAPass) {
+    const std::size_t here = HWY_MIN(kGapsAPass, wide - first);
     float limits[kGapsAPass];
     std::int64_t found[kGapsAPass];
     for (std::size_t i = 0; i < kGapsAPass; ++i)

@@ -110,7 +110,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_scores(const RowCall& call, Order order)
   const RowWishes& wishes = call.wishes;
   if (wishes.peak && order != Order::unrelated)
     call.out.peak_key = call.task.first_key + index_of(call.row, call.max);
-  if (!wishes.gaps.empty()) count_gaps(call.row, call.max, wishes.gaps, call.out.gap_counts);
+  if (!wishes.gaps.empty()) count_gaps(call.row, call.max, call.keys, wishes.gaps, call.out.gap_counts);
   if (wishes.top == 0) return;
   if (order == Order::strict) {
     record_top_keys(call, call.row);

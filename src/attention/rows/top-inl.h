@@ -12,8 +12,11 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 
 #include "attention/rows/scan-inl.h"
@@ -75,9 +78,61 @@ HWY_NOINLINE inline std::size_t select_largest(const ScoreRow& row, std::size_t 
   if (count >= k) keep_best();
   return count;
 }
-// The same, best first.
-HWY_INLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std::size_t k,
-                                                     RowWorkspace& workspace) {
+// So few are kept in order as they come.
+inline constexpr std::size_t kFewKeys = 16;
+
+// A value that at least k elements reach and few exceed: each lane's maximum is one of them, and bisection
+// finds how high k of these lie. The lowest float where the row is too short to tell.
+HWY_INLINE HWY_MAYBE_UNUSED float reached_by(const ScoreRow& row, std::size_t k) {
+  const FloatTag d;
+  Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
+  walk(row, [&](std::size_t i, const float* data, std::size_t)
+                SHARPMAX_PASS { top[i] = hn::Max(hn::LoadU(d, data), top[i]); });
+  const Floats least = hn::Min(hn::Min(top[0], top[1]), hn::Min(top[2], top[3]));
+  const Floats most = hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]));
+  float low = hn::GetLane(hn::MinOfLanes(d, least)), high = hn::GetLane(hn::MaxOfLanes(d, most));
+  if (k > 4 * hn::Lanes(d) || !(low > -kInfinity)) return std::numeric_limits<float>::lowest();
+  constexpr int kHalvings = 7;  // of the maxima's spread: then one or two too many are left
+  for (int i = 0; i < kHalvings; ++i) {
+    const float middle = low + 0.5f * (high - low);
+    std::size_t reached = 0;
+    for (const Floats& t : top) reached += hn::CountTrue(d, hn::Ge(t, Splat(middle)));
+    (reached >= k ? low : high) = middle;
+  }
+  return low;
+}
+
+// The k <= kFewKeys largest finite elements, best first, into workspace.ranked(). Returns how many.
+HWY_NOINLINE inline std::size_t rank_few(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+  const FloatTag d;
+  RankedKey* const ranked = workspace.ranked();
+  std::size_t count = 0;
+  float limit = reached_by(row, k);
+  walk(row, [&](std::size_t, const float* data, std::size_t index) SHARPMAX_PASS {
+    const auto reaching = hn::Ge(hn::LoadU(d, data), Splat(limit));
+    if (hn::AllFalse(d, reaching)) return;
+    HWY_ALIGN std::uint8_t bytes[8] = {};
+    hn::StoreMaskBits(d, reaching, bytes);
+    std::uint64_t lanes;
+    std::memcpy(&lanes, bytes, sizeof(lanes));
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
+      const float value = data[lane];
+      // Of equals the earlier stays.
+      if (count == k && !(value > ranked[k - 1].value)) continue;
+      std::size_t place = count < k ? count++ : k - 1;
+      for (; place > 0 && ranked[place - 1].value < value; --place) ranked[place] = ranked[place - 1];
+      ranked[place] = {value, static_cast<std::uint32_t>(index + lane)};
+      if (count == k) limit = std::max(limit, ranked[k - 1].value);
+    }
+  });
+  return count;
+}
+
+// The k largest finite elements, best first.
+HWY_INLINE HWY_MAYBE_UNUSED std::size_t rank_largest(const ScoreRow& row, std::size_t k, RowWorkspace& workspace) {
+  if (k == 0) return 0;
+  if (k <= kFewKeys && row.chunks > 0) return rank_few(row, k, workspace);
   const std::size_t found = select_largest(row, k, workspace);
   std::sort(workspace.ranked(), workspace.ranked() + found, ranks_before);
   return found;
