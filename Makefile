@@ -41,7 +41,8 @@ bench: ## compare with the peers, outputs first; writes build/bench.json
 bench-table: ## fill the README's table from build/bench.json
 	@scripts/update-readme bench
 
-readme: demo ## fill the README's demo block from what the command line prints
+readme: demo ## draw docs/needle.svg and fill the README's demo block from what the command line measures
+	@scripts/needle-figure
 	@scripts/update-readme demo
 
 format: ## clang-format over every C++ file
