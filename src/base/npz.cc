@@ -48,7 +48,8 @@ Archive open_archive(const std::filesystem::path& path) {
   int code = 0;
   Archive archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
   if (archive) return archive;
-  const bool refused = code == ZIP_ER_OPEN || code == ZIP_ER_READ || code == ZIP_ER_NOENT;
+  // ZIP_ER_NOENT here is the archive speaking of itself: the file has just been seen.
+  const bool refused = code == ZIP_ER_OPEN || code == ZIP_ER_READ;
   throw Error(refused ? ErrorCode::io : ErrorCode::bad_file,
               refused
                   ? fmt::format("{} could not be opened: {}", name, words_of(code))
