@@ -53,6 +53,9 @@ def spread_of(samples):
     return {"median": median, "q1": q1, "q3": q3, "count": len(samples)}
 
 
+SLOW_SECONDS, SLOW_ROUNDS = 1.0, 2
+
+
 def check_contenders(case, say):
     """Leaves in the case only those that agree with the reference."""
     agreed, results = [], []
@@ -87,15 +90,21 @@ class Limits:
 
 def time_contenders(case, effort, probes):
     """label -> seconds of each round, and limit -> value of each round. The order turns by one each
-    round, so that no one always follows the same."""
+    round, so that no one always follows the same. Who takes seconds runs in the first rounds only."""
     samples = {contender.label: [] for contender in case.contenders}
     limits = {name: [] for name in probes}
+    slow = set()
     for contender in case.contenders:  # caches, pages, compilation
+        before = time.perf_counter()
         contender.run()
+        if time.perf_counter() - before > SLOW_SECONDS:
+            slow.add(contender.label)
     started = time.perf_counter()
     contenders = list(case.contenders)
     for round_number in range(effort.most_rounds):
         for contender in contenders:
+            if contender.label in slow and round_number >= SLOW_ROUNDS:
+                continue
             before = time.perf_counter()
             contender.run()
             samples[contender.label].append(time.perf_counter() - before)
@@ -109,10 +118,9 @@ def time_contenders(case, effort, probes):
 
 def paired_ratios(samples):
     """ratios[a][b]: the spread over rounds of a's time / b's time in the same round."""
-    times = {label: np.asarray(values) for label, values in samples.items()}
     return {
-        a: {b: spread_of((times[a] / times[b]).tolist()) for b in times if b != a}
-        for a in times
+        a: {b: spread_of([x / y for x, y in zip(samples[a], samples[b])]) for b in samples if b != a}
+        for a in samples
     }  # fmt: skip
 
 
@@ -124,7 +132,7 @@ def _add_rates(case, entry, samples, limits):
             seconds = entry["seconds"][label]
             seconds[rate] = work / seconds["median"] / 1e9
             if limit in limits:
-                by_round = work / np.asarray(times) / np.asarray(limits[limit])
+                by_round = work / np.asarray(times) / np.asarray(limits[limit][: len(times)])
                 seconds[fraction] = spread_of(by_round.tolist())
 
 

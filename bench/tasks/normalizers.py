@@ -26,6 +26,10 @@ def cases(peers, scale):
             yield _case(f"normalizers/sparse_normal/d{features}/n{n}", plain, rules, peers)
 
 
+# The search for a temperature, written out in torch, takes half a minute a call beyond this many keys.
+WRITTEN_OUT_SEARCH = 512
+
+
 def _case(name, problem, rules, peers):
     check, ours = ForwardCheck(problem), peers["sharpmax"]
     found = [contender("softmax", ours, ours.forward(problem, "softmax"), check, "softmax")]
@@ -33,6 +37,8 @@ def _case(name, problem, rules, peers):
         found.append(contender(rule, ours, ours.forward(problem, rule), check, rule))
         for name_of_peer in ("torch written out", "deep-spin/entmax"):
             peer = peers.get(name_of_peer)
+            if rule == "entropy_target" and problem.keys > WRITTEN_OUT_SEARCH:
+                continue
             run = peer.forward(problem, rule) if peer else None
             if run is not None:
                 reference_rule = peer.references.get(rule, rule)
