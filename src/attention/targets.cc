@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/in_quotes.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 
@@ -36,8 +37,8 @@ void use_target(std::string_view name, std::string_view source) {
   if (targets == 0) {
     std::vector<std::string> names;
     for (const std::int64_t target : every_target()) names.emplace_back(hwy::TargetName(target));
-    throw Error(ErrorCode::bad_argument, fmt::format("{}: this machine has no target \"{}\"; it has {}", source,
-                                                     name, fmt::join(names, ", ")));
+    throw Error(ErrorCode::bad_argument, fmt::format("{}: this machine has no target {}; it has {}", source,
+                                                     in_quotes(name), fmt::join(names, ", ")));
   }
   if (!name.empty()) hwy::SetSupportedTargetsForTest(targets);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
