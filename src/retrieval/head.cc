@@ -63,13 +63,22 @@ std::span<const double> Head::part(Part which) const {
       .subspan(static_cast<std::size_t>(shape.offset), static_cast<std::size_t>(shape.size()));
 }
 
+std::vector<bool> learned_parameters(const AnyNormalizer& normalizer) {
+  const Definition& definition = normalizer.definition();
+  std::vector<bool> learned;
+  for (std::size_t i = 0; i < definition.parameters.size(); ++i)
+    learned.push_back(definition.name != "softmax" && definition.parameters[i].learnable &&
+                      std::isfinite(normalizer.parameters()[i].of_head(0)));
+  return learned;
+}
+
 AnyNormalizer Head::normalizer() const {
   const Definition& definition = training.normalizer.definition();
+  const std::vector<bool> learned = learned_parameters(training.normalizer);
   std::vector<AnyNormalizer::NamedParameter> named;
   for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
-    const bool learned = definition.parameters[i].learnable && i < normalizer_parameters.size();
-    named.emplace_back(definition.parameters[i].name,
-                       learned ? Parameter(normalizer_parameters[i]) : training.normalizer.parameters()[i]);
+    named.emplace_back(definition.parameters[i].name, learned[i] ? Parameter(normalizer_parameters[i])
+                                                                 : training.normalizer.parameters()[i]);
   }
   return {definition.name, std::span<const AnyNormalizer::NamedParameter>(named)};
 }

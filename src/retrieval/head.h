@@ -62,13 +62,18 @@ class Layout {
   std::int64_t size_ = 0;
 };
 
+// Which parameters of the normalizer training learns, in definition order: those that have a gradient and a
+// value (not those left to the rule). Softmax's beta is no more than a scale of the scores, which W_Q has
+// already.
+std::vector<bool> learned_parameters(const AnyNormalizer& normalizer);
+
 // A trained head as it is kept: how it was trained, and its weights in the precision of training.
 struct Head {
   std::string arm;
   TrainingSettings training;
   std::uint64_t seed = 0;
   std::vector<double> parameters;             // in Layout's order; floats widened if trained in single
-  std::vector<double> normalizer_parameters;  // the learned values, in definition order, lists left out as 0
+  std::vector<double> normalizer_parameters;  // in definition order; those not learned are 0
 
   Layout layout() const { return {training.encoder, training.width, training.classes}; }
   std::span<const double> part(Part which) const;

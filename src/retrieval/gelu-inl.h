@@ -1,0 +1,70 @@
+// GELU in its tanh form and its derivative, for vectors of float or double.
+//
+//   GELU(x) = x s, s = 1 / (1 + exp(-u)), u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
+#if defined(SHARPMAX_RETRIEVAL_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SHARPMAX_RETRIEVAL_GELU_INL_H_
+#undef SHARPMAX_RETRIEVAL_GELU_INL_H_
+#else
+#define SHARPMAX_RETRIEVAL_GELU_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax::retrieval {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr double kGeluTwiceScale = 2.0 * 0.79788456080286535588;  // 2 sqrt(2 / pi)
+inline constexpr double kGeluCubic = 0.044715;
+// Beyond this exp(-u) is infinite in the type and s is 0 at any rate.
+template <class Real>
+inline constexpr double kGeluLeast = sizeof(Real) == 4 ? -87.0 : -708.0;
+
+template <class V>
+struct GeluParts {
+  V sigma;
+  V square;
+};
+
+template <class D, class V>
+HWY_INLINE GeluParts<V> gelu_parts(D d, V x) {
+  using Real = hn::TFromD<D>;
+  const auto constant = [d](double c) { return hn::Set(d, static_cast<Real>(c)); };
+  const V square = hn::Mul(x, x);
+  const V u =
+      hn::Mul(hn::Mul(x, constant(kGeluTwiceScale)), hn::MulAdd(square, constant(kGeluCubic), constant(1.0)));
+  const V e = hn::Exp(d, hn::Neg(hn::Max(u, constant(kGeluLeast<Real>))));
+  return {hn::Div(constant(1.0), hn::Add(constant(1.0), e)), square};
+}
+
+template <class D, class V>
+HWY_INLINE V gelu(D d, V x) {
+  return hn::Mul(x, gelu_parts(d, x).sigma);
+}
+
+template <class V>
+struct GeluWithSlope {
+  V value;
+  V slope;
+};
+
+template <class D, class V>
+HWY_INLINE GeluWithSlope<V> gelu_with_slope(D d, V x) {
+  using Real = hn::TFromD<D>;
+  const auto constant = [d](double c) { return hn::Set(d, static_cast<Real>(c)); };
+  const auto [sigma, square] = gelu_parts(d, x);
+  const V value = hn::Mul(x, sigma);
+  const V d_u = hn::MulAdd(square, constant(3.0 * kGeluCubic * kGeluTwiceScale), constant(kGeluTwiceScale));
+  // sigma + x sigma (1 - sigma) u'
+  return {value, hn::MulAdd(hn::Mul(value, hn::Sub(constant(1.0), sigma)), d_u, sigma)};
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax::retrieval
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
