@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "normalizer/definition.h"
+#include "normalizer/softmax_map.h"
 #include "retrieval/blas.h"
 #include "retrieval/head_kernels.h"
 
@@ -79,6 +80,7 @@ struct HeadGradient<Real>::Workspace {
   std::vector<Real> logits;                                          // [sets, classes], then their gradient
   std::vector<Real> features, feature_slopes;                        // [items, width], mlp only
   std::vector<double> scores, weights;                               // [items]
+  std::vector<double> temperatures;                                  // [sets]
   std::vector<double> d_weights, d_scores;                           // of one set
 
   std::span<const Real> parameters;
@@ -113,6 +115,15 @@ struct HeadGradient<Real>::Workspace {
 };
 
 namespace {
+
+// Rules that search for a temperature and stop the gradient there backpropagate as softmax at the temperature
+// the forward pass found: searching again is half of such a step.
+bool temperature_is_stopped(const AnyNormalizer& normalizer) {
+  const Rule rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), 2.0);
+  const bool searches = rule.kind == RuleKind::surveyed || rule.kind == RuleKind::entropy_target ||
+                        rule.kind == RuleKind::peak_target;
+  return searches && !rule.full_gradient;
+}
 
 // [weight | bias] side by side.
 template <class Real>
@@ -153,6 +164,7 @@ void HeadGradient<Real>::Workspace::size_for(const Batch& batch) {
   if (mlp)
     for (auto* memory : {&features, &feature_slopes}) size(*memory, batch.items() * width);
   for (auto* memory : {&scores, &weights}) memory->resize(static_cast<std::size_t>(batch.items()));
+  temperatures.resize(static_cast<std::size_t>(batch.sets()));
 }
 
 template <class Real>
@@ -220,8 +232,10 @@ void HeadGradient<Real>::Workspace::weigh_and_pool(const AnyNormalizer& normaliz
   for (std::int64_t b = 0; b < batch.sets(); ++b) {
     const auto first = static_cast<std::size_t>(batch.begin[static_cast<std::size_t>(b)]);
     const auto last = static_cast<std::size_t>(batch.begin[static_cast<std::size_t>(b) + 1]);
-    weigh_row(normalizer, 0, std::span<const double>(scores).subspan(first, last - first),
-              std::span(weights).subspan(first, last - first));
+    const RowFacts facts =
+        weigh_row(normalizer, 0, std::span<const double>(scores).subspan(first, last - first),
+                  std::span(weights).subspan(first, last - first));
+    temperatures[static_cast<std::size_t>(b)] = facts.temperature;
     Real* z = row(pooled, items_in + 1, b);
     double mass = 0.0;
     for (std::size_t i = first; i < last; ++i) {
@@ -286,6 +300,7 @@ template <class Real>
 void HeadGradient<Real>::Workspace::items_backward(const AnyNormalizer& normalizer, const Batch& batch,
                                                    std::span<double> d_normalizer) {
   for (auto* memory : {&d_t, &d_slopes, &d_offsets}) std::fill(memory->begin(), memory->end(), Real{0});
+  const bool stopped = temperature_is_stopped(normalizer);
   for (std::int64_t b = 0; b < batch.sets(); ++b) {
     const auto first = static_cast<std::size_t>(batch.begin[static_cast<std::size_t>(b)]);
     const auto size = static_cast<std::size_t>(batch.begin[static_cast<std::size_t>(b) + 1]) - first;
@@ -299,9 +314,13 @@ void HeadGradient<Real>::Workspace::items_backward(const AnyNormalizer& normaliz
               : d_z[0] * static_cast<Real>(batch.priorities[at]) + d_z[1 + batch.classes[at]];
       d_weights[i] = static_cast<double>(through_features) + static_cast<double>(d_z[items_in]);
     }
-    sharpmax::backward_row(normalizer, 0, std::span<const double>(scores).subspan(first, size),
-                           std::span<const double>(weights).subspan(first, size), d_weights, d_scores,
-                           d_normalizer);
+    const auto row_scores = std::span<const double>(scores).subspan(first, size);
+    const auto row_weights = std::span<const double>(weights).subspan(first, size);
+    const double beta = temperatures[static_cast<std::size_t>(b)];
+    if (stopped && std::isfinite(beta))
+      softmax_backward(beta, row_scores, row_weights, d_weights, d_scores);
+    else
+      sharpmax::backward_row(normalizer, 0, row_scores, row_weights, d_weights, d_scores, d_normalizer);
     set_backward(batch, b);
   }
 }
