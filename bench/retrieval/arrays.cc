@@ -33,8 +33,8 @@ Shape shape_of(const PartShape& part) {
 
 // Rows of sets, padded to `longest` items.
 struct Rows {
-  Rows(std::int64_t sets, std::int64_t longest)
-      : longest(longest), priorities(index(sets * longest)), classes(index(sets * longest)) {}
+  Rows(std::int64_t sets, std::int64_t most)
+      : longest(most), priorities(index(sets * most)), classes(index(sets * most)) {}
 
   void add(const Set& set) {
     const auto base = static_cast<std::ptrdiff_t>(sizes.size()) * longest;

@@ -11,11 +11,12 @@
 // and `error MESSAGE` where it cannot. Several heads train side by side, a thread each.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -41,9 +42,9 @@ struct Options {
 };
 
 std::int64_t integer(const std::string& word) {
-  std::size_t read = 0;
-  const long long value = std::stoll(word, &read);
-  if (read != word.size() || value < 0)
+  std::int64_t value = -1;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (failure != std::errc() || end != word.data() + word.size() || value < 0)
     throw Error(ErrorCode::bad_argument, fmt::format("retrieval_steps: '{}' is no count", word));
   return value;
 }
@@ -80,8 +81,7 @@ double seconds_of(const std::function<void()>& work) {
 class Contender {
  public:
   explicit Contender(Options options) : options_(std::move(options)) {
-    for (std::int64_t i = 0; i < options_.heads; ++i)
-      trainers_.emplace_back(options_.training, options_.seed + static_cast<std::uint64_t>(i));
+    start([&](std::uint64_t seed) { return Trainer(options_.training, seed); });
   }
 
   std::string answer(const Words& words) {
@@ -94,8 +94,8 @@ class Contender {
       write_state(words[1], trainers_[0].head(), trainers_[0].state());
     } else if (is("load", 1)) {
       const TrainingState state = read_state(words[1], trainers_[0].head());
-      for (std::size_t i = 0; i < trainers_.size(); ++i)
-        trainers_[i] = Trainer(options_.training, options_.seed + i, state);
+      trainers_.clear();
+      start([&](std::uint64_t seed) { return Trainer(options_.training, seed, state); });
     } else if (is("write_batches", 2)) {
       write_batches(words[2], options_.training, options_.seed, integer(words[1]));
     } else if (is("write_sets", 3)) {
@@ -109,6 +109,11 @@ class Contender {
   }
 
  private:
+  void start(const std::function<Trainer(std::uint64_t seed)>& trainer) {
+    for (std::int64_t i = 0; i < options_.heads; ++i)
+      trainers_.push_back(trainer(options_.seed + static_cast<std::uint64_t>(i)));
+  }
+
   std::string train(std::int64_t steps) {
     const auto heads = static_cast<std::int64_t>(trainers_.size());
     if (steps == 0 || steps % heads != 0)
