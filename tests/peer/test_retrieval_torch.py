@@ -21,6 +21,15 @@ STEPS = 6
 ALLOWED = 1e-9
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Matrices of 128 x 128 gain nothing from more, and ours runs beside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 class Ssmax(torch.nn.Module):
     def __init__(self, s, b):
         super().__init__()
@@ -135,7 +144,7 @@ class InProcess:
     def __init__(self, precision):
         from retrieval.peers import torch_eager
 
-        self.session = serve.Session(torch_eager.Peer(torch.get_num_threads(), precision))
+        self.session = serve.Session(torch_eager.Peer(1, precision))
 
     def ask(self, name, *words):
         names = {"batches": "batches_from", "sets": "sets_from"}
