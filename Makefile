@@ -7,10 +7,10 @@ export JOBS
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-long fuzz bench bench-table readme format clean
+.PHONY: help setup build demo test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table readme format clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Debian packages and .venv
 	@scripts/setup test
@@ -40,6 +40,14 @@ bench: ## compare with the peers, outputs first; writes build/bench.json
 
 bench-table: ## fill the README's table from build/bench.json
 	@scripts/update-readme bench
+
+bench-retrieval: ## compare training and testing of retrieval with torch and JAX; writes build/bench-retrieval.json
+	@scripts/setup bench
+	@scripts/build release
+	@$(PYTHON) bench/retrieval/compare.py --output build/bench-retrieval.json
+
+bench-retrieval-table: ## fill the tables of README and docs/benchmarks.md from build/bench-retrieval.json
+	@scripts/update-readme bench-retrieval
 
 readme: demo ## draw docs/needle.svg and fill the README's demo block from what the command line measures
 	@scripts/needle-figure

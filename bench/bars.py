@@ -99,3 +99,10 @@ BARS = (
     Bar("memory beyond inputs, n 1,048,576, decode, all statistics", r"memory/.*", memory, 64.0, None, at_least=False,
         unit=" MB", scale=1e-6, threads=(1,)),
 )  # fmt: skip
+
+RETRIEVAL_BARS = (
+    Bar("training steps, against torch", r"retrieval/train", ratio("torch", "sharpmax"), 8.0),
+    Bar("training steps, against JAX", r"retrieval/train", ratio("JAX", "sharpmax"), 8.0),
+    Bar("training steps, against JAX with our folding", r"retrieval/train", ratio("JAX, folded", "sharpmax"), 1.5),
+    Bar("testing at 16,384 items, against torch", r"retrieval/test/n16384", ratio("torch", "sharpmax"), 20.0),
+)

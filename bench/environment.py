@@ -47,18 +47,20 @@ def _processor_name():
     return platform.processor()
 
 
-def describe_machine():
-    import sharpmax
-
+def machine_facts():
     return {
         "processor": _processor_name(),
         "processors": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": platform.platform(),
-        "target": sharpmax.current_target(),
-        "targets": list(sharpmax.targets()),
         "load_average_before": os.getloadavg()[0],
     }
+
+
+def describe_machine():
+    import sharpmax
+
+    return machine_facts() | {"target": sharpmax.current_target(), "targets": list(sharpmax.targets())}
 
 
 def versions(peers):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The README's tables, made from a result of bench/compare.py.
+"""The tables of README and docs, made from a result of bench/compare.py or bench/retrieval/compare.py.
 
     bench/table.py build/bench.json
+    bench/table.py build/bench-retrieval.json [--bars-only]
 """
 
 import argparse
@@ -12,9 +13,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from bars import BARS  # noqa: E402
+from bars import BARS, RETRIEVAL_BARS  # noqa: E402
 
 PEER_COLUMNS = ("torch SDPA", "torch written out", "FlexAttention", "onnxruntime", "JAX")
+RETRIEVAL_COLUMNS = ("torch", "torch.compile", "JAX", "JAX, folded")
 PEER_CASES = r"(prefill|decode|backward)/(full/|causal/|grouped/)?d\d+/n\d+"
 
 
@@ -44,10 +46,10 @@ def threshold(bar, value):
     return f"{'≥' if bar.at_least else '≤'} {value:g}{bar.unit}"
 
 
-def bar_rows(runs):
+def bar_rows(runs, bars):
     """Rows of the table, and the sentences about what was missed."""
     rows, missed, unmeasured = [], [], []
-    for bar in BARS:
+    for bar in bars:
         cells = []
         for threads in (1, 2):
             if threads not in bar.threads:
@@ -105,27 +107,73 @@ def provenance(result):
     )
 
 
-def render(result):
-    runs = {run["threads"]: run for run in result["runs"]}
-    rows, missed, unmeasured = bar_rows(runs)
-    parts = [markdown(("what", "bar", "aim", "one thread", "two threads"), rows)]
-    parts += [closing_words(missed, unmeasured), provenance(result)]
+def bar_table(result, bars):
+    rows, missed, unmeasured = bar_rows({run["threads"]: run for run in result["runs"]}, bars)
+    header = ("what", "bar", "aim", "one thread", "two threads")
+    if not any(bar.aim for bar in bars):
+        header, rows = header[:2] + header[3:], [row[:2] + row[3:] for row in rows]
+    return [markdown(header, rows), closing_words(missed, unmeasured), provenance(result)]
+
+
+def render_attention(result):
+    parts = bar_table(result, BARS)
     first = result["runs"][0]
     peers = peer_rows(first)
     if peers:
-        words = "one thread" if first["threads"] == 1 else f"{first['threads']} threads"
-        parts.append(f"Time of each peer over ours, {words}:")
+        parts.append(f"Time of each peer over ours, {words_of(first['threads'])}:")
         parts.append(markdown(("case", "sharpmax", *PEER_COLUMNS), peers))
-    return "\n\n".join(part for part in parts if part)
+    return parts
+
+
+def words_of(threads):
+    return "one thread" if threads == 1 else f"{threads} threads"
+
+
+def retrieval_rows(result):
+    """Our rate, and the time of each peer over ours."""
+    for run in result["runs"]:
+        for case in run["cases"]:
+            ours = case.get("seconds", {}).get("sharpmax")
+            if ours is None:
+                continue
+            facts, rate = case["facts"], 1.0 / ours["median"]
+            if case["case"] == "retrieval/train":
+                what, text = "training", f"{facts['steps'] * rate:,.0f} steps/s"
+            else:
+                items = 1e-6 * facts["n"] * facts["sets"] * rate
+                what, text = f"testing at {facts['n']:,} items", f"{number(items)} million items/s"
+            spreads = (case["ratios"].get(peer, {}).get("sharpmax") for peer in RETRIEVAL_COLUMNS)
+            yield (f"{what}, {words_of(run['threads'])}", text, *(f"{number(s['median'])}×" if s else "" for s in spreads))
+
+
+def left_out(result):
+    found = {f"{peer} ({reason})": None for run in result["runs"] for peer, reason in run["skipped_peers"].items()}
+    return f"Left out: {'; '.join(found)}." if found else ""
+
+
+def render_retrieval(result, bars_only=False):
+    parts = bar_table(result, RETRIEVAL_BARS)
+    if not bars_only:
+        parts.append("Our rate, and the time of each peer over ours:")
+        parts.append(markdown(("case", "sharpmax", *RETRIEVAL_COLUMNS), list(retrieval_rows(result))))
+        parts.append(left_out(result))
+    return parts
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("result", type=pathlib.Path, help="what bench/compare.py -o wrote")
-    result = json.loads(parser.parse_args().result.read_text())
-    if result.get("schema") != "sharpmax.bench/1":
-        sys.exit(f"table.py: schema is {result.get('schema')!r}; wanted 'sharpmax.bench/1'")
-    print(render(result))
+    parser.add_argument("result", type=pathlib.Path, help="what a compare.py wrote by -o")
+    parser.add_argument("--bars-only", action="store_true", help="of retrieval: the first table alone")
+    arguments = parser.parse_args()
+    result = json.loads(arguments.result.read_text())
+    kinds = {
+        "sharpmax.bench/1": lambda: render_attention(result),
+        "sharpmax.bench.retrieval/1": lambda: render_retrieval(result, arguments.bars_only),
+    }
+    schema = result.get("schema")
+    if schema not in kinds:
+        sys.exit(f"table.py: schema is {schema!r}; wanted one of {', '.join(map(repr, kinds))}")
+    print("\n\n".join(part for part in kinds[schema]() if part))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Training and testing of max retrieval beside its peers: compare.py."""

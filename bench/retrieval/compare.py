@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Training and testing of max retrieval beside its peers, in interleaved rounds; outputs are compared first.
+
+    bench/retrieval/compare.py -o build/bench-retrieval.json     one thread, then two
+    bench/retrieval/compare.py --quick --threads 1               shorter
+    bench/retrieval/compare.py --check-only                      compare outputs, time nothing
+
+docs/benchmarks.md says how it measures; bench/table.py makes the tables from the result.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import environment  # noqa: E402
+import measure  # noqa: E402
+from retrieval import cases, contender, peers  # noqa: E402
+
+SCHEMA = "sharpmax.bench.retrieval/1"
+THOROUGH = measure.Effort(seconds=40.0, least_rounds=7, most_rounds=101, slow_seconds=10.0)
+QUICK = measure.Effort(seconds=5.0, least_rounds=3, most_rounds=25, slow_seconds=10.0)
+TINY = measure.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=10.0)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
+    parser.add_argument("--peer", action="append", choices=peers.ALL, help="only these; repeatable")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
+    parser.add_argument("--check-only", action="store_true", help="compare outputs, time nothing")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
+    arguments = parser.parse_args()
+    arguments.threads = arguments.threads or [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+    # Checks hold everyone against torch's own float32.
+    arguments.peer = [name for name in peers.ALL if name == "torch_eager" or name in (arguments.peer or peers.ALL)]
+    return arguments
+
+
+def start_peers(names, threads):
+    """label -> contender, and why the others are left out. torch itself has to start."""
+    started, skipped = {}, {}
+    for name in names:
+        try:
+            started[peers.ALL[name]] = contender.peer(name, threads)
+        except contender.Failed as reason:
+            if name == "torch_eager":
+                raise
+            skipped[peers.ALL[name]] = str(reason)
+            say(f"{peers.ALL[name]} is left out: {reason}")
+    return started, skipped
+
+
+def run_threads(threads, arguments, folder):
+    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    effort = TINY if arguments.tiny else QUICK if arguments.quick else THOROUGH
+    everyone, skipped = start_peers(arguments.peer, threads)
+    us = contender.ours(threads, heads=threads)
+    run = {"threads": threads, "machine": environment.machine_facts() | {"target": us.version}, "cases": []}
+    run["versions"] = {"python": sys.version.split()[0]} | {label: peer.version for label, peer in everyone.items()}
+    stage = cases.Stage(us, everyone, threads, pathlib.Path(folder), skipped, say)
+    size = cases.TINY if arguments.tiny else cases.FULL
+    try:
+        for case in (cases.training(stage, size), cases.testing(stage, size)):
+            run["cases"].append(measure.run_case(case, effort, None, say, arguments.check_only))
+    finally:
+        for process in (us, *stage.peers.values()):
+            process.close()
+    run["skipped_peers"] = stage.skipped
+    return run
+
+
+def write_atomically(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
+def main():
+    arguments = parse_arguments()
+    kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
+    result = {"schema": SCHEMA, "date": environment.now(), "effort": kind, "runs": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for threads in arguments.threads:
+            result["runs"].append(run_threads(threads, arguments, folder))
+            if arguments.output:
+                write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
+    wrong = [line for run in result["runs"] for case in run["cases"] for line in case["skipped"]]
+    for line in wrong:
+        say(f"disagrees: {line}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

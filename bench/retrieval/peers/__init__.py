@@ -1,0 +1,9 @@
+"""Who else trains and tests the head, one file each, each in a process of its own (serve.py)."""
+
+# module -> the label in results
+ALL = {
+    "torch_eager": "torch",
+    "torch_compiled": "torch.compile",
+    "jax_plain": "JAX",
+    "jax_folded": "JAX, folded",
+}
