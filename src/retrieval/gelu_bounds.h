@@ -1,6 +1,6 @@
 // How steep and how curved the tanh form of GELU is, at most, anywhere.
 //
-// |GELU'| is largest at +-1.4628 or so, 1.1290; |GELU''| at 0, sqrt(2/pi) = 0.7979. Rounded up by more than
+// |GELU'| is largest at 1.4185, 1.1290; |GELU''| at 0, sqrt(2/pi) = 0.7979. Rounded up by more than
 // the functions can rise between the points of the search that tests/laws/retrieval_certificate.cc makes;
 // past |x| = 8 both differ from their limits by less than 1e-18.
 #pragma once
