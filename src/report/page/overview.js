@@ -1,0 +1,65 @@
+// The first screen: what was found, in words and in a few numbers. Every sentence is made from the rows.
+
+function facts(data) {
+  const smallest = data.sizes[0];
+  const largest = data.sizes.at(-1);
+  const arm = paperArm(data) ?? data.armNames[0];
+  const plain = member(data, "softmax") ?? data.normalizers[0];
+  const atLargest = data.rows.filter((row) => row.n === largest);
+  // Hard attention is the yardstick, not a rule that one could train with.
+  const best = atLargest.filter((row) => family(row.normalizer) !== "hard")
+    .reduce((a, b) => (b.accuracy > a.accuracy ? b : a), atLargest[0]);
+  return {
+    smallest, largest, arm, plain, best,
+    before: rowAt(data, arm, plain, smallest), after: rowAt(data, arm, plain, largest),
+    bestPlain: rowAt(data, best.arm, plain, largest),
+    head: data.heads.find((head) => head.arm === arm),
+  };
+}
+
+function showOverview(data) {
+  const found = facts(data);
+  const most = Math.max(...data.arms.map(({training}) => training.largest_size));
+  document.getElementById("title").replaceChildren(document.createTextNode(
+    `Trained on at most ${count(most)} items, tested on up to ${count(found.largest)}`));
+  document.getElementById("verdict").append(...verdict(data, found));
+  document.getElementById("tiles").append(...tiles(data, found));
+}
+
+function verdict(data, {smallest, largest, arm, plain, best, before, after, bestPlain}) {
+  const lines = [];
+  if (before && after)
+    lines.push(node("p", {}, `Under ${arm} training, `, rule(plain), ` names the right class in ${percent(before.accuracy)} of sets of ${count(smallest)} items` +
+      ` and in ${percent(after.accuracy)} of sets of ${count(largest)}; guessing gives ${percent(chance(data))}.`));
+  if (best !== after) {
+    const line = node("p", {}, `Best at ${count(largest)}: ${best.arm} training with `, rule(best.normalizer), `, right in ${percent(best.accuracy)}`);
+    if (bestPlain && bestPlain !== best) {
+      const apart = best.accuracy_low > bestPlain.accuracy_high;
+      line.append(...["; ", rule(plain), ` on the same weights: ${percent(bestPlain.accuracy)}` + (apart ? "" : ", which the intervals do not tell apart")]);
+    }
+    line.append(".");
+    lines.push(line);
+  } else {
+    lines.push(node("p", {}, "No other rule did better at that size."));
+  }
+  return lines;
+}
+
+function tile(number, first, second, colour) {
+  const made = node("div", {class: "tile"}, node("div", {class: "key"}, node("strong", {}, number), node("span", {}, first), node("span", {}, second)));
+  made.firstChild.style.setProperty("--key", `var(--${colour})`);
+  return made;
+}
+
+function tiles(data, {largest, arm, plain, best, after, bestPlain, head}) {
+  const colour = (normalizer) => data.looks.get(normalizer).colour;
+  const at = `at ${count(largest)} items`;
+  const made = [];
+  if (after) made.push(tile(percent(after.accuracy), `${plain}, ${arm} training`, `right ${at}`, colour(plain)));
+  if (best !== after) made.push(tile(percent(best.accuracy), `${best.normalizer}, ${best.arm} training`, `right ${at}`, colour(best.normalizer)));
+  if (bestPlain && bestPlain !== best && bestPlain !== after)
+    made.push(tile(percent(bestPlain.accuracy), `${plain}, ${best.arm} training`, `right ${at}: the same weights`, colour(plain)));
+  if (after) made.push(tile(percent(after.ranked_first), "top score is the right item's", `${arm} training, ${at}`, "grey"));
+  if (head) made.push(tile(sizeFromLog10(head.half_lost_from_log10), "items, and no input gets half of softmax's weight", `${arm} training, seed ${head.seed}: proved`, "grey"));
+  return made;
+}
