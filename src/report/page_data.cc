@@ -112,6 +112,16 @@ Json heads(const Json& results) {
   return kept;
 }
 
+// The mean weight on the largest item, the last of each set: thousandths would round a dispersed one away.
+Json on_largest(const Json& weights) {
+  double sum = 0.0;
+  for (const Json& set : weights) {
+    if (set.at(set.size() - 1).is_null()) return nullptr;
+    sum += set.at(set.size() - 1).get<double>();
+  }
+  return weights.empty() ? Json() : Json(sum / static_cast<double>(weights.size()));
+}
+
 Json in_thousandths(const Json& weights) {
   Json flat = Json::array();
   for (const Json& set : weights)
@@ -148,6 +158,7 @@ Json heat_maps(const Json& results, Json& left_out) {
       Json panel = Json::object();
       for (const char* name : {"arm", "seed", "normalizer", "n", "sets", "items"})
         panel[name] = map->at(name);
+      panel["on_largest"] = on_largest(map->at("weights"));
       panel["thousandths"] = in_thousandths(map->at("weights"));
       kept.push_back(std::move(panel));
     }

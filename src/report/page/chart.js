@@ -5,6 +5,7 @@
 
 const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const kWideEnoughForLabels = 640;
+const kLeastTickGap = 32;  // pixels between the middles of two labels of sizes
 
 // Draws what describe() returns, and draws it again when asked, when the page's width or its colours change.
 function liveChart(holder, describe) {
@@ -66,12 +67,11 @@ function options(description, width, pointedAt) {
       x: {time: false, distr: 3, log: 2, range: [sizes[0] / edge, sizes.at(-1) * edge]},
       y: {range: [0, top]},
     },
-    axes: [sizeAxis(sizes, width), valueAxis(label, description.percent)],
+    axes: [sizeAxis(sizes), valueAxis(label, description.percent)],
     series: [{}, ...curves.flatMap(seriesOf)],
     bands: curves.map((curve, i) => ({series: [3 * i + 3, 3 * i + 2], fill: withAlpha(paint(curve.look.colour), 0.16)})),
     hooks: {
-      drawClear: reference ? [(u) => drawReference(u, reference)] : [],
-      draw: labelled ? [(u) => drawEndLabels(u, curves)] : [],
+      draw: [(u) => drawReference(u, reference), ...(labelled ? [(u) => drawEndLabels(u, curves)] : [])],
       setCursor: [(u) => pointedAt(u.cursor.idx ?? null)],
     },
   };
@@ -84,13 +84,19 @@ function seriesOf(curve) {
   return [{stroke, width: 2.25, dash: curve.dotted ? [2, 4] : curve.look.dash, points, spanGaps: true}, unseen, unseen];
 }
 
-function sizeAxis(sizes, width) {
-  const every = Math.ceil((sizes.length * 42) / Math.max(1, width - 70));
+function sizeAxis(sizes) {
   return {
-    stroke: paint("quiet"), font: kFont, labelFont: kFont, label: "items n", labelSize: 20, size: 30, gap: 4,
+    stroke: paint("quiet"), font: kFont, labelFont: kFont, label: "items n", labelSize: 20, size: 36, gap: 10,
     grid: {stroke: paint("line"), width: 1}, ticks: {show: false},
     splits: () => sizes, filter: (u, splits) => splits,
-    values: (u, splits) => splits.map((n, i) => ((sizes.length - 1 - i) % every ? "" : shortCount(n))),
+    values: (u, splits) => {
+      let next = Infinity;
+      return splits.map((n) => [n, u.valToPos(n, "x")]).reverse().map(([n, at]) => {
+        if (next - at < kLeastTickGap) return "";
+        next = at;
+        return shortCount(n);
+      }).reverse();
+    },
   };
 }
 
@@ -106,8 +112,8 @@ function valueAxis(label, inPercent) {
   return axis;
 }
 
-// A thin dotted curve to judge by: {name, value(n)}.
-function drawReference(u, {name, value}) {
+// A thin dotted curve to judge by: {name, value(n), rising}. Its name stands above it, left of a rising one.
+function drawReference(u, {name, value, rising}) {
   const pen = u.ctx;
   pen.save();
   pen.beginPath();
@@ -117,9 +123,14 @@ function drawReference(u, {name, value}) {
   pen.setLineDash([2 * uPlot.pxRatio, 3 * uPlot.pxRatio]);
   pen.stroke();
   pen.font = scaledFont();
-  pen.textAlign = "left";
-  const first = u.data[0][0];
-  pen.fillText(name, u.valToPos(first, "x", true) + 4 * uPlot.pxRatio, u.valToPos(value(first), "y", true) - 6 * uPlot.pxRatio);
+  pen.textAlign = rising ? "right" : "left";
+  const n = u.data[0][rising ? Math.floor(0.7 * u.data[0].length) : 0];
+  const place = [u.valToPos(n, "x", true) + (rising ? -8 : 4) * uPlot.pxRatio, u.valToPos(value(n), "y", true) - 6 * uPlot.pxRatio];
+  pen.setLineDash([]);
+  pen.lineWidth = 4 * uPlot.pxRatio;
+  pen.strokeStyle = paint("card");
+  pen.strokeText(name, ...place);
+  pen.fillText(name, ...place);
   pen.restore();
 }
 
@@ -137,15 +148,14 @@ function cut(name) {
   return name.length > 28 ? name.slice(0, 27) + "…" : name;
 }
 
-// Names at the right ends, the lowest first, pushed up where curves meet.
+// Names at the right ends of the curves that reach the largest size, the lowest first, pushed up where curves meet.
 function drawEndLabels(u, curves) {
   const pen = u.ctx;
   const step = 15 * uPlot.pxRatio;
-  const ends = curves.map((curve, i) => ({curve, index: u.data[3 * i + 1].findLastIndex((v) => v !== null)}))
-    .filter(({index}) => index >= 0)
-    .map(({curve, index}) => ({curve, at: u.valToPos(curve.points.get(u.data[0][index]).value, "y", true)}))
+  const ends = curves.map((curve) => ({curve, value: curve.points.get(u.data[0].at(-1))?.value ?? null}))
+    .filter(({value}) => value !== null)
+    .map(({curve, value}) => ({curve, at: u.valToPos(value, "y", true)}))
     .sort((a, b) => b.at - a.at);
-  // First as low as they fit, then each above the one before it.
   let limit = u.bbox.top + u.bbox.height + step / 2;
   pen.save();
   pen.font = scaledFont();

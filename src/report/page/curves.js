@@ -50,7 +50,7 @@ function showCurves(data) {
     heading.replaceChildren(document.createTextNode(`Arm and normalizers as chosen above: ${shown(state.arm)}.`));
     return {
       label: "entropy, nats", top: 1.05 * Math.log(data.sizes.at(-1)), sizes: data.sizes,
-      reference: {name: "ln n: equal weights", value: (n) => Math.log(n)},
+      reference: {name: "ln n: equal weights", value: (n) => Math.log(n), rising: true},
       curves: chosen().map((name) => curve(data, state.arm, name, "entropy", (v) => decimal(v))),
     };
   }));
@@ -61,13 +61,17 @@ function curveControls(data, state, changed) {
   controls.append(chips("radio", "Training", data.armNames.map((arm) => ({
     text: arm, checked: arm === state.arm, changed: () => { state.arm = arm; changed(); },
   }))));
-  controls.append(chips("checkbox", "Normalizers", data.normalizers.map((name) => ({
+  const entry = (name) => ({
     text: name, checked: state.wanted.has(name), mark: lineSample(data.looks.get(name)),
     changed: (on) => { on ? state.wanted.add(name) : state.wanted.delete(name); changed(); },
-  }))));
+  });
+  const others = data.normalizers.filter((name) => !state.wanted.has(name));
+  controls.append(chips("checkbox", "Normalizers", data.normalizers.filter((name) => state.wanted.has(name)).map(entry)));
   if (publishedCurves(data, new Set(data.normalizers)).length)
     controls.append(chips("checkbox", "Paper A", [{
       text: "published curves, dotted", checked: true, changed: (on) => { state.published = on; changed(); },
     }]));
+  if (others.length)
+    controls.append(node("details", {}, node("summary", {}, plural(others.length, "more normalizer")), chips("checkbox", "", others.map(entry))));
   return controls;
 }

@@ -22,8 +22,15 @@ function section(id) {
   return found;
 }
 
+// A normalizer in its text form; it may break after the colon.
 function rule(name) {
-  return node("span", {class: "rule"}, name);
+  const [head, ...rest] = String(name).split(":");
+  return node("span", {class: "rule"}, head, ...rest.flatMap((part) => [":", node("wbr"), part]));
+}
+
+// A wide table scrolls within itself, by keyboard too, and the page never does.
+function scrolling(label, table, style = "") {
+  return node("div", {class: "scroll " + style, tabindex: "0", role: "region", "aria-label": label}, table);
 }
 
 // A labelled drop-down; choices are strings.

@@ -9,7 +9,7 @@ const kOutcomes = [
 
 function showFailure(data) {
   const state = {arm: paperArm(data) ?? data.armNames[0], normalizer: member(data, "softmax") ?? data.normalizers[0]};
-  const holder = node("div", {class: "scroll"});
+  const holder = scrolling("Why it fails, by size", node("table"));
   const fill = () => holder.replaceChildren(failureTable(rowsOf(data, state.arm, state.normalizer)));
   section("failure").append(
     node("div", {class: "controls"},
@@ -21,8 +21,8 @@ function showFailure(data) {
 }
 
 function failureTable(rows) {
-  const heads = [["n", ""], ["share of sets", "words"], ["right", ""], ["dispersion", ""], ["ranking", ""], ["averaging", "wide"],
-                 ["hard right", "wide"], ["top score right", "wide"]];
+  const heads = [["n", ""], ["share of sets", "words"], ["right", ""], ["dispersion", ""], ["ranking", ""], ["averaging", ""],
+                 ["hard right", ""], ["top score right", ""]];
   const body = node("tbody");
   for (const row of rows) {
     const share = (field) => (row.sets ? row[field] / row.sets : 0);
@@ -33,10 +33,10 @@ function failureTable(rows) {
       piece.style.width = 100 * share(field) + "%";
       bar.append(piece);
     }
-    const cell = (value, style = "") => node("td", {class: style, "data-value": value}, percent(value));
+    const cell = (value) => node("td", {"data-value": value}, percent(value));
     body.append(node("tr", {}, node("td", {}, count(row.n)), node("td", {class: "bar"}, bar), cell(row.accuracy),
                      cell(share("hard_right_rule_wrong")), cell(share("hard_wrong_rule_wrong")),
-                     cell(share("hard_wrong_rule_right"), "wide"), cell(row.hard_accuracy, "wide"), cell(row.ranked_first, "wide")));
+                     cell(share("hard_wrong_rule_right")), cell(row.hard_accuracy), cell(row.ranked_first)));
   }
   return node("table", {class: "bars"},
               node("thead", {}, node("tr", {}, ...heads.map(([text, style]) => node("th", {scope: "col", class: style}, text)))), body);

@@ -38,7 +38,7 @@ function showHeatMaps(data) {
 }
 
 function panel(map, readout) {
-  const {sets, items, n, thousandths} = map;
+  const {sets, items, n, thousandths, on_largest: mean} = map;
   const cell = 8;
   const canvas = node("canvas", {width: items * cell, height: sets * cell, role: "img"});
   const pen = canvas.getContext("2d");
@@ -46,8 +46,6 @@ function panel(map, readout) {
     pen.fillStyle = heat(weight);
     pen.fillRect((index % items) * cell, Math.floor(index / items) * cell, cell, cell);
   }
-  const onLargest = thousandths.filter((_, index) => index % items === items - 1);
-  const mean = onLargest.reduce((sum, weight) => sum + (weight ?? 0), 0) / 1000 / Math.max(1, onLargest.length);
   canvas.setAttribute("aria-label", `n = ${count(n)}: mean weight ${decimal(mean)} on the largest item over ${plural(sets, "set")}`);
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect();
@@ -58,7 +56,7 @@ function panel(map, readout) {
     readout.textContent = `n = ${count(n)}, set ${line + 1}, ${rank === 1 ? "largest item" : `item ${rank} from the largest`}: weight ` +
       (weight === null ? kNone : decimal(weight / 1000));
   });
-  return node("figure", {}, canvas, node("figcaption", {}, `n = ${count(n)}`, node("span", {}, `${decimal(mean)} on the largest`)));
+  return node("figure", {}, canvas, node("figcaption", {}, `n = ${count(n)}`, node("span", {"data-value": mean}, decimal(mean))));
 }
 
 function scale() {

@@ -31,22 +31,28 @@ function verdict(data, {smallest, largest, arm, plain, best, before, after, best
   if (before && after)
     lines.push(node("p", {}, `Under ${arm} training, `, rule(plain), ` names the right class in ${percent(before.accuracy)} of sets of ${count(smallest)} items` +
       ` and in ${percent(after.accuracy)} of sets of ${count(largest)}; guessing gives ${percent(chance(data))}.`));
-  if (best !== after) {
-    const line = node("p", {}, `Best at ${count(largest)}: ${best.arm} training with `, rule(best.normalizer), `, right in ${percent(best.accuracy)}`);
-    if (bestPlain && bestPlain !== best) {
-      const apart = best.accuracy_low > bestPlain.accuracy_high;
-      line.append(...["; ", rule(plain), ` on the same weights: ${percent(bestPlain.accuracy)}` + (apart ? "" : ", which the intervals do not tell apart")]);
-    }
-    line.append(".");
-    lines.push(line);
-  } else {
-    lines.push(node("p", {}, "No other rule did better at that size."));
-  }
-  return lines;
+  if (best === after) return [...lines, node("p", {}, "No other rule did better at that size.")];
+  const line = node("p", {}, `Best at ${count(largest)}: ${best.arm} training with `, rule(best.normalizer), `, right in ${percent(best.accuracy)}`);
+  if (bestPlain && bestPlain !== best) line.append("; ", rule(plain), ` on the same weights: ${percent(bestPlain.accuracy)}`);
+  line.append(".");
+  return [...lines, line, ...asGood(data, best)];
 }
 
-function tile(number, first, second, colour) {
-  const made = node("div", {class: "tile"}, node("div", {class: "key"}, node("strong", {}, number), node("span", {}, first), node("span", {}, second)));
+// A winner by less than its own interval is named with those it did not beat.
+function asGood(data, best) {
+  const others = data.rows.filter((row) => row !== best && row.n === best.n && row.arm === best.arm && row.accuracy_high >= best.accuracy_low);
+  if (!others.length) return [];
+  const named = others.sort((a, b) => b.accuracy - a.accuracy).slice(0, 3);
+  const rest = others.length - named.length;
+  const line = node("p", {}, "Not told apart from it by the intervals: ");
+  for (const [i, row] of named.entries()) line.append(i ? ", " : "", rule(row.normalizer), ` ${percent(row.accuracy)}`);
+  line.append(rest ? ` and ${plural(rest, "other")}.` : ".");
+  return [line];
+}
+
+function tile(number, what, where, colour) {
+  const made = node("div", {class: "tile"}, node("div", {class: "key"}, node("strong", {}, number),
+                    node("span", {class: "what"}, what), node("span", {class: "where"}, where)));
   made.firstChild.style.setProperty("--key", `var(--${colour})`);
   return made;
 }
@@ -54,12 +60,12 @@ function tile(number, first, second, colour) {
 function tiles(data, {largest, arm, plain, best, after, bestPlain, head}) {
   const colour = (normalizer) => data.looks.get(normalizer).colour;
   const at = `at ${count(largest)} items`;
+  const right = (row, note = "") => tile(percent(row.accuracy), rule(row.normalizer), `${row.arm} training, right ${at}${note}`, colour(row.normalizer));
   const made = [];
-  if (after) made.push(tile(percent(after.accuracy), `${plain}, ${arm} training`, `right ${at}`, colour(plain)));
-  if (best !== after) made.push(tile(percent(best.accuracy), `${best.normalizer}, ${best.arm} training`, `right ${at}`, colour(best.normalizer)));
-  if (bestPlain && bestPlain !== best && bestPlain !== after)
-    made.push(tile(percent(bestPlain.accuracy), `${plain}, ${best.arm} training`, `right ${at}: the same weights`, colour(plain)));
-  if (after) made.push(tile(percent(after.ranked_first), "top score is the right item's", `${arm} training, ${at}`, "grey"));
-  if (head) made.push(tile(sizeFromLog10(head.half_lost_from_log10), "items, and no input gets half of softmax's weight", `${arm} training, seed ${head.seed}: proved`, "grey"));
+  if (after) made.push(right(after));
+  if (bestPlain && bestPlain !== best && bestPlain !== after) made.push(right(bestPlain));
+  if (best !== after) made.push(right(best, bestPlain && bestPlain !== best ? ", the same weights" : ""));
+  if (after) made.push(tile(percent(after.ranked_first), "top score on the right item", `${arm} training, ${at}`, "grey"));
+  if (head) made.push(tile(sizeFromLog10(head.half_lost_from_log10), "items: from here on no input gets half of softmax's weight", `${arm} training, seed ${head.seed}, proved`, "grey"));
   return made;
 }

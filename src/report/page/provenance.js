@@ -28,17 +28,23 @@ function showProvenance(data) {
   const pairs = [["sharpmax", data.sharpmax], ["preset", data.preset], ["date", data.created], ["time taken", seconds],
                  ["seeds", (data.settings.seeds ?? []).join(", ")], ["test sets a seed", sets]];
   place.append(node("dl", {}, ...pairs.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)])));
-  place.append(node("div", {class: "scroll"}, trainingTable(data)));
+  place.append(scrolling("How each arm was trained", trainingTable(data)));
   if (data.heads.length) {
     const losses = data.heads.map((head) => `${head.arm} seed ${head.seed}: ${decimal(head.loss, 4)}`).join(", ");
     place.append(node("p", {class: "note"}, `Loss at the end of training: ${losses}.`));
   }
 }
 
+function setting(value) {
+  if (typeof value !== "number") return String(value ?? kNone);
+  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential() : value.toLocaleString("en-US", {maximumFractionDigits: 6});
+}
+
 function trainingTable(data) {
   const settings = distinct(data.arms.flatMap(({training}) => Object.keys(training)));
+  const differs = (name) => distinct(data.arms.map(({training}) => setting(training[name]))).length > 1;
   const body = node("tbody", {}, ...settings.map((name) => node("tr", {}, node("th", {scope: "row", class: "words"}, name.replaceAll("_", " ")),
-    ...data.arms.map(({training}) => node("td", {class: "words"}, String(training[name] ?? kNone))))));
+    ...data.arms.map(({training}) => node("td", {class: differs(name) ? "words differs" : "words"}, setting(training[name]))))));
   return node("table", {}, node("caption", {}, "How each arm was trained"),
               node("thead", {}, node("tr", {}, node("th", {class: "words"}, "setting"), ...data.arms.map(({name}) => node("th", {scope: "col", class: "words"}, rule(name))))), body);
 }

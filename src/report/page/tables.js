@@ -28,7 +28,7 @@ function showNumbers(data) {
   });
   fillNumbers(body, data.rows);
   const table = node("table", {id: "all-rows"}, node("thead", {}, node("tr", {}, ...heads)), body);
-  section("numbers").append(node("div", {class: "scroll tall", tabindex: "0", role: "region", "aria-label": "All numbers"}, table));
+  section("numbers").append(scrolling("All numbers", table, "tall"));
 }
 
 function fillNumbers(body, rows) {
@@ -72,7 +72,7 @@ function showPublished(data) {
     lower.append(node("th", {scope: "col"}, "points"), node("th", {scope: "col"}, `p, ${plural(seeds, "seed")}`));
   }
   const place = section("published");
-  place.append(node("div", {class: "scroll"}, node("table", {}, node("thead", {}, upper, lower), body)));
+  place.append(scrolling("Published and ours", node("table", {}, node("thead", {}, upper, lower), body)));
   if (data.published.some((p) => p.remembered))
     place.append(node("p", {class: "note"}, "Italics: remembered from the paper's figure, not copied from its table."));
   if (!tests.size) place.append(node("p", {class: "note"}, "This run has one seed, so no p value."));

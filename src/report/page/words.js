@@ -17,9 +17,10 @@ function shortCount(n) {
 // One decimal; more where it would round to a perfection that was not measured.
 function percent(share) {
   if (share === null) return kNone;
+  if (share === 0 || share === 1) return 100 * share + kNarrowSpace + "%";
   for (const digits of [1, 2]) {
     const text = (100 * share).toFixed(digits);
-    if (share === 0 || share === 1 || (Number(text) > 0 && Number(text) < 100)) return text + kNarrowSpace + "%";
+    if (Number(text) > 0 && Number(text) < 100) return text + kNarrowSpace + "%";
   }
   return share < 0.5 ? "<0.01" + kNarrowSpace + "%" : ">99.99" + kNarrowSpace + "%";
 }
@@ -39,8 +40,7 @@ function decimal(value, digits = 3) {
 function sizeFromLog10(log10) {
   if (log10 === null) return kNone;
   if (log10 < 9) return count(Math.ceil(10 ** log10));
-  const rounded = log10 < 100 ? log10.toFixed(1) : count(log10);
-  return "10^" + rounded;
+  return "about 10" + String(Math.round(log10)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
 }
 
 function pValue(p) {
