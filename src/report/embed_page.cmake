@@ -1,0 +1,75 @@
+# cmake -D page=FOLDER -D uplot=FOLDER -D out=FILE.cc -P embed_page.cmake
+#
+# Makes one C++ source of page.html, page.css, the page's scripts and uPlot. The Content-Security-Policy names
+# the one style and the one script by hash, so that nothing else can run, whatever the data hold. The hashes are taken
+# here because all but the data is known here; CMake alone does it, so that a build needs neither Python nor Node.
+
+# A policy wants base64, CMake gives hexadecimal: six digits are four letters, 64 digits 43 and one to fill.
+function(sha256_base64 text result)
+  set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+  string(SHA256 digits "${text}")
+  set(letters "")
+  foreach(start RANGE 0 60 6)
+    string(SUBSTRING "${digits}00" ${start} 6 group)
+    foreach(shift 18 12 6 0)
+      math(EXPR index "(0x${group} >> ${shift}) & 63")
+      string(SUBSTRING "${alphabet}" ${index} 1 letter)
+      string(APPEND letters "${letter}")
+    endforeach()
+  endforeach()
+  string(SUBSTRING "${letters}" 0 43 letters)
+  set(${result} "${letters}=" PARENT_SCOPE)
+endfunction()
+
+file(READ ${uplot}/LICENSE license)
+file(READ ${uplot}/dist/uPlot.min.css style)
+file(READ ${page}/page.css own_style)
+string(APPEND style "\n${own_style}")
+
+# Functions of one file are used by others; main.js starts them and comes last.
+file(READ ${uplot}/dist/uPlot.iife.min.js script)
+set(script "/* uPlot:\n${license}*/\n${script}\n(() => {\n\"use strict\";\n")
+file(GLOB sources ${page}/*.js)
+list(SORT sources)
+list(REMOVE_ITEM sources ${page}/main.js)
+foreach(source ${sources} ${page}/main.js)
+  file(READ ${source} text)
+  string(APPEND script "${text}\n")
+endforeach()
+string(APPEND script "})();\n")
+
+# HTML turns carriage returns into newlines before it hashes.
+string(REPLACE "\r" "" script "${script}")
+string(REPLACE "\r" "" style "${style}")
+foreach(text "${script}" "${style}")
+  string(TOLOWER "${text}" lower)
+  string(REGEX MATCH "</(script|style)" ends "${lower}")
+  if(ends)
+    message(FATAL_ERROR "report: a source of the page holds ${ends}, which would end its element")
+  endif()
+endforeach()
+sha256_base64("${script}" script_hash)
+sha256_base64("${style}" style_hash)
+
+file(READ ${page}/page.html html)
+string(REPLACE "@SCRIPT_HASH@" "${script_hash}" html "${html}")
+string(REPLACE "@STYLE_HASH@" "${style_hash}" html "${html}")
+string(REPLACE "@STYLE@" "${style}" html "${html}")
+string(REPLACE "@SCRIPT@" "${script}" html "${html}")
+string(FIND "${html}" "@DATA@" place)
+if(place EQUAL -1 OR html MATCHES "\\)page\"")
+  message(FATAL_ERROR "report: page.html must hold @DATA@, and no source the end of a C++ raw string")
+endif()
+string(REPLACE "@DATA@" ")page\",\n          R\"page(" html "${html}")
+
+file(WRITE ${out} "// Made by embed_page.cmake from the page's sources and uPlot.
+#include \"report/page_template.h\"
+
+namespace sharpmax::report {
+
+PageTemplate page_template() {
+  return {R\"page(${html})page\"};
+}
+
+}  // namespace sharpmax::report
+")

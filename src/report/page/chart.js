@@ -1,0 +1,180 @@
+// Curves over sizes on a logarithmic axis, by uPlot.
+//
+// A chart is described by {curves, sizes, label, top, percent, reference}. A curve is {name, look, points, dotted,
+// hollow}, its points a Map from size to {value, low, high}; low and high may be missing.
+
+const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+const kWideEnoughForLabels = 640;
+const kLeastTickGap = 32;  // pixels between the middles of two labels of sizes
+
+// Draws what describe() returns, and draws it again when asked, when the page's width or its colours change.
+function liveChart(holder, describe) {
+  const place = node("div", {class: "chart", role: "img", tabindex: "0"});
+  const readout = node("p", {class: "readout"});
+  holder.append(place, readout);
+  let plot = null;
+  const draw = () => {
+    plot?.destroy();
+    const description = describe();
+    place.setAttribute("aria-label", spoken(description));
+    const idle = () => readout.replaceChildren(document.createTextNode(
+      "Point at the chart, or focus it and use the arrow keys, to read a size."));
+    plot = new uPlot(options(description, place.clientWidth, (index) =>
+      index === null ? idle() : readAt(readout, description, index)), columns(description), place);
+    idle();
+  };
+  redrawWhenColoursChange(place, draw);
+  let width = place.clientWidth;
+  new ResizeObserver(() => {
+    if (place.clientWidth === width) return;
+    width = place.clientWidth;
+    draw();
+  }).observe(place);
+  place.addEventListener("keydown", (event) => {
+    const move = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const sizes = plot.data[0];
+    const index = Math.min(sizes.length - 1, Math.max(0, (plot.cursor.idx ?? (move > 0 ? -1 : sizes.length)) + move));
+    plot.setCursor({left: plot.valToPos(sizes[index], "x"), top: plot.over.clientHeight / 2});
+  });
+  return draw;
+}
+
+function spoken({label, curves, sizes}) {
+  const last = sizes.at(-1);
+  const ends = curves.filter((c) => c.points.has(last)).map((c) => `${c.name} ${c.format(c.points.get(last).value)}`);
+  return shown(`${label} against size, ${plural(curves.length, "curve")}. At ${count(last)}: ${ends.join(", ")}.`);
+}
+
+// uPlot's columns: sizes, then value, low and high of each curve.
+function columns({curves, sizes}) {
+  const of = (curve, part) => sizes.map((n) => curve.points.get(n)?.[part] ?? null);
+  return [sizes, ...curves.flatMap((c) => [of(c, "value"), of(c, "low"), of(c, "high")])];
+}
+
+function options(description, width, pointedAt) {
+  const {curves, sizes, label, reference} = description;
+  const labelled = width >= kWideEnoughForLabels;
+  const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
+  const top = description.top ?? 1.05 * Math.max(1e-3, ...curves.flatMap((c) => [...c.points.values()].map((p) => p.value ?? 0)));
+  return {
+    width, height: width < 480 ? 270 : 360,
+    padding: [14, labelled ? labelRoom(curves) : 14, 0, 0],
+    legend: {show: false},
+    cursor: {y: false, drag: {x: false, y: false}, points: {size: 9}},
+    scales: {
+      x: {time: false, distr: 3, log: 2, range: [sizes[0] / edge, sizes.at(-1) * edge]},
+      y: {range: [0, top]},
+    },
+    axes: [sizeAxis(sizes), valueAxis(label, description.percent)],
+    series: [{}, ...curves.flatMap(seriesOf)],
+    bands: curves.map((curve, i) => ({series: [3 * i + 3, 3 * i + 2], fill: withAlpha(paint(curve.look.colour), 0.16)})),
+    hooks: {
+      draw: [(u) => drawReference(u, reference), ...(labelled ? [(u) => drawEndLabels(u, curves)] : [])],
+      setCursor: [(u) => pointedAt(u.cursor.idx ?? null)],
+    },
+  };
+}
+
+function seriesOf(curve) {
+  const stroke = paint(curve.look.colour);
+  const points = {show: true, size: 6, width: 1.5, stroke, fill: curve.hollow ? paint("card") : stroke};
+  const unseen = {stroke: "transparent", width: 0, points: {show: false}};
+  return [{stroke, width: 2.25, dash: curve.dotted ? [2, 4] : curve.look.dash, points, spanGaps: true}, unseen, unseen];
+}
+
+function sizeAxis(sizes) {
+  return {
+    stroke: paint("quiet"), font: kFont, labelFont: kFont, label: "items n", labelSize: 20, size: 36, gap: 10,
+    grid: {stroke: paint("line"), width: 1}, ticks: {show: false},
+    splits: () => sizes, filter: (u, splits) => splits,
+    values: (u, splits) => {
+      let next = Infinity;
+      return splits.map((n) => [n, u.valToPos(n, "x")]).reverse().map(([n, at]) => {
+        if (next - at < kLeastTickGap) return "";
+        next = at;
+        return shortCount(n);
+      }).reverse();
+    },
+  };
+}
+
+function valueAxis(label, inPercent) {
+  const axis = {
+    stroke: paint("quiet"), font: kFont, labelFont: kFont, label, labelSize: 20, size: 48, gap: 6,
+    grid: {stroke: paint("line"), width: 1}, ticks: {show: false},
+  };
+  if (inPercent) {
+    axis.splits = () => [0, 0.2, 0.4, 0.6, 0.8, 1];
+    axis.values = (u, splits) => splits.map((share) => Math.round(100 * share) + kNarrowSpace + "%");
+  }
+  return axis;
+}
+
+// A thin dotted curve to judge by: {name, value(n), rising}. Its name stands above it, left of a rising one.
+function drawReference(u, {name, value, rising}) {
+  const pen = u.ctx;
+  pen.save();
+  pen.beginPath();
+  for (const n of u.data[0]) pen.lineTo(u.valToPos(n, "x", true), u.valToPos(value(n), "y", true));
+  pen.strokeStyle = pen.fillStyle = paint("quiet");
+  pen.lineWidth = uPlot.pxRatio;
+  pen.setLineDash([2 * uPlot.pxRatio, 3 * uPlot.pxRatio]);
+  pen.stroke();
+  pen.font = scaledFont();
+  pen.textAlign = rising ? "right" : "left";
+  const n = u.data[0][rising ? Math.floor(0.7 * u.data[0].length) : 0];
+  const place = [u.valToPos(n, "x", true) + (rising ? -8 : 4) * uPlot.pxRatio, u.valToPos(value(n), "y", true) - 6 * uPlot.pxRatio];
+  pen.setLineDash([]);
+  pen.lineWidth = 4 * uPlot.pxRatio;
+  pen.strokeStyle = paint("card");
+  pen.strokeText(name, ...place);
+  pen.fillText(name, ...place);
+  pen.restore();
+}
+
+function scaledFont() {
+  return kFont.replace("12px", 12 * uPlot.pxRatio + "px");
+}
+
+function labelRoom(curves) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = kFont;
+  return 18 + Math.min(190, Math.max(...curves.map((c) => pen.measureText(cut(shown(c.name))).width)));
+}
+
+function cut(name) {
+  return name.length > 28 ? name.slice(0, 27) + "…" : name;
+}
+
+// Names at the right ends of the curves that reach the largest size, the lowest first, pushed up where curves meet.
+function drawEndLabels(u, curves) {
+  const pen = u.ctx;
+  const step = 15 * uPlot.pxRatio;
+  const ends = curves.map((curve) => ({curve, value: curve.points.get(u.data[0].at(-1))?.value ?? null}))
+    .filter(({value}) => value !== null)
+    .map(({curve, value}) => ({curve, at: u.valToPos(value, "y", true)}))
+    .sort((a, b) => b.at - a.at);
+  let limit = u.bbox.top + u.bbox.height + step / 2;
+  pen.save();
+  pen.font = scaledFont();
+  pen.textBaseline = "middle";
+  pen.textAlign = "left";
+  for (const {curve, at} of ends) {
+    limit = Math.min(limit - step, at);
+    pen.fillStyle = paint(curve.look.colour);
+    pen.fillText(cut(shown(curve.name)), u.bbox.left + u.bbox.width + 8 * uPlot.pxRatio, limit);
+  }
+  pen.restore();
+}
+
+function readAt(readout, {curves, sizes}, index) {
+  const n = sizes[index];
+  const parts = curves.filter((c) => c.points.has(n)).flatMap((c) => {
+    const {value, low, high} = c.points.get(n);
+    const range = low === undefined || low === null ? "" : ` (${interval({accuracy_low: low, accuracy_high: high})})`;
+    return [" · ", rule(c.name), ` ${c.format(value)}${range}`];
+  });
+  readout.replaceChildren(node("b", {}, `n = ${count(n)}`), ...parts.map((p) => (p instanceof Node ? p : document.createTextNode(p))));
+}

@@ -1,0 +1,70 @@
+// Paper A's figure 2: weights on the largest items of some sets, one panel for each size.
+
+// Cividis (Nuñez, Anderton and Renslow 2018), which reads the same to colour-blind eyes; evenly spaced stops.
+const kRamp = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116],
+               [195, 179, 105], [225, 204, 85], [254, 232, 56]];
+
+// The square root spends the colours where dispersed weights are: 1/16 of the weight is a quarter of the way.
+function heat(thousandths) {
+  if (thousandths === null) return "transparent";
+  const place = Math.sqrt(Math.min(1000, Math.max(0, thousandths)) / 1000) * (kRamp.length - 1);
+  const low = Math.min(kRamp.length - 2, Math.floor(place));
+  const mix = kRamp[low].map((from, i) => Math.round(from + (kRamp[low + 1][i] - from) * (place - low)));
+  return `rgb(${mix.join(" ")})`;
+}
+
+function showHeatMaps(data) {
+  if (!data.heat_maps.length) return;
+  const arms = distinct(data.heat_maps.map((map) => map.arm));
+  const normalizers = distinct(data.heat_maps.map((map) => map.normalizer));
+  const state = {arm: arms.find((arm) => arm === paperArm(data)) ?? arms[0],
+                 normalizer: normalizers.find((name) => family(name) === "softmax") ?? normalizers[0]};
+  const panels = node("div", {class: "panels"});
+  const readout = node("p", {class: "readout"});
+  const fill = () => {
+    const maps = data.heat_maps.filter((m) => m.arm === state.arm && m.normalizer === state.normalizer).sort((a, b) => a.n - b.n);
+    panels.replaceChildren(...maps.map((map) => panel(map, readout)));
+    readout.textContent = maps.length ? `Seed ${shown(maps[0].seed)}. Point at a cell to read its weight.` : "No heat maps of this pair are in the page.";
+  };
+  section("heat-maps").append(
+    node("div", {class: "controls"},
+         choice("Training", arms, state.arm, (arm) => { state.arm = arm; fill(); }),
+         choice("Normalizer", normalizers, state.normalizer, (name) => { state.normalizer = name; fill(); })),
+    panels, scale(), readout);
+  if (data.heat_maps_left_out.length)
+    document.getElementById("heat-maps").append(node("p", {class: "note"},
+      "Left out to keep this file small: " + data.heat_maps_left_out.map((m) => `${m.arm} ${m.normalizer}`).join(", ") + "."));
+  fill();
+}
+
+function panel(map, readout) {
+  const {sets, items, n, thousandths, on_largest: mean} = map;
+  const cell = 8;
+  const canvas = node("canvas", {width: items * cell, height: sets * cell, role: "img"});
+  const pen = canvas.getContext("2d");
+  for (const [index, weight] of thousandths.entries()) {
+    pen.fillStyle = heat(weight);
+    pen.fillRect((index % items) * cell, Math.floor(index / items) * cell, cell, cell);
+  }
+  canvas.setAttribute("aria-label", `n = ${count(n)}: mean weight ${decimal(mean)} on the largest item over ${plural(sets, "set")}`);
+  canvas.addEventListener("pointermove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const column = Math.min(items - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * items)));
+    const line = Math.min(sets - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * sets)));
+    const weight = thousandths[line * items + column];
+    const rank = items - column;
+    readout.textContent = `n = ${count(n)}, set ${line + 1}, ${rank === 1 ? "largest item" : `item ${rank} from the largest`}: weight ` +
+      (weight === null ? kNone : decimal(weight / 1000));
+  });
+  return node("figure", {}, canvas, node("figcaption", {}, `n = ${count(n)}`, node("span", {"data-value": mean}, decimal(mean))));
+}
+
+function scale() {
+  const canvas = node("canvas", {width: 200, height: 1, "aria-hidden": "true"});
+  const pen = canvas.getContext("2d");
+  for (let x = 0; x < 200; ++x) {
+    pen.fillStyle = heat(1000 * (x / 199) ** 2);
+    pen.fillRect(x, 0, 1, 1);
+  }
+  return node("div", {class: "scale"}, "weight 0", canvas, "1, by its square root");
+}

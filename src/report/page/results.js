@@ -1,0 +1,49 @@
+// The measured rows, and the few questions that every section asks of them.
+
+function readResults() {
+  const data = JSON.parse(document.getElementById("results").textContent);
+  const {columns, rows} = data.table;
+  data.rows = rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
+  data.armNames = distinct(data.rows.map((row) => row.arm));
+  data.normalizers = distinct(data.rows.map((row) => row.normalizer));
+  data.sizes = distinct(data.rows.map((row) => row.n)).sort((a, b) => a - b);
+  data.looks = looksOf(data.normalizers);
+  return data;
+}
+
+function distinct(values) {
+  return [...new Set(values)];
+}
+
+function family(normalizer) {
+  return normalizer.split(":")[0];
+}
+
+function member(data, name) {
+  return data.normalizers.find((normalizer) => family(normalizer) === name);
+}
+
+function rowAt(data, arm, normalizer, n) {
+  return data.rows.find((row) => row.arm === arm && row.normalizer === normalizer && row.n === n);
+}
+
+function rowsOf(data, arm, normalizer) {
+  return data.rows.filter((row) => row.arm === arm && row.normalizer === normalizer).sort((a, b) => a.n - b.n);
+}
+
+function trainingOf(data, arm) {
+  return data.arms.find(({name}) => name === arm)?.training ?? {};
+}
+
+function chance(data) {
+  return 1 / (data.arms[0]?.training.classes ?? 10);
+}
+
+// The arm that stands for paper A, and the one that stands for us; undefined where a run has none.
+function paperArm(data) {
+  return data.armNames.find((arm) => arm === "paper");
+}
+
+function ourArm(data) {
+  return data.armNames.find((arm) => arm.startsWith("sharp")) ?? data.armNames.find((arm) => arm !== "paper");
+}

@@ -1,0 +1,79 @@
+// Every number in one sortable table, and the published table beside ours.
+
+const three = (value) => decimal(value, 3);
+const kColumns = [
+  ["training", (r) => r.arm, "words"], ["normalizer", (r) => r.normalizer, "words"], ["n", (r) => r.n, count],
+  ["seeds", (r) => r.seeds, count], ["sets", (r) => r.sets, count], ["accuracy", (r) => r.accuracy, percent],
+  ["95 % interval", (r) => r.accuracy_low, (_, r) => interval(r)], ["entropy", (r) => r.entropy, three],
+  ["peak weight", (r) => r.peak_weight, three], ["weight on right", (r) => r.right_weight, three],
+  ["temperature β", (r) => r.temperature, three], ["score spread", (r) => r.spread, (v) => decimal(v, 2)],
+  ["ranked first", (r) => r.ranked_first, percent], ["hard right", (r) => r.hard_accuracy, percent],
+  ["largest weight", (r) => r.largest_peak_weight, three], ["its bound", (r) => r.weight_bound, three],
+];
+
+function showNumbers(data) {
+  const body = node("tbody");
+  const order = {column: null, direction: 1};
+  const heads = kColumns.map(([title, value, kind]) => {
+    const button = node("button", {type: "button"}, title);
+    const head = node("th", {scope: "col", class: kind === "words" ? "words" : ""}, button);
+    button.addEventListener("click", () => {
+      order.direction = order.column === title ? -order.direction : 1;
+      order.column = title;
+      for (const other of heads) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", order.direction > 0 ? "ascending" : "descending");
+      fillNumbers(body, [...data.rows].sort((a, b) => order.direction * compare(value(a), value(b))));
+    });
+    return head;
+  });
+  fillNumbers(body, data.rows);
+  const table = node("table", {id: "all-rows"}, node("thead", {}, node("tr", {}, ...heads)), body);
+  section("numbers").append(scrolling("All numbers", table, "tall"));
+}
+
+function fillNumbers(body, rows) {
+  body.replaceChildren(...rows.map((row) => node("tr", {}, ...kColumns.map(([, value, kind]) =>
+    kind === "words" ? node("td", {class: "words"}, rule(value(row)))
+                     : node("td", {"data-value": value(row)}, kind(value(row), row))))));
+}
+
+// Numbers that were not measured come last.
+function compare(a, b) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function showPublished(data) {
+  const arm = paperArm(data);
+  const rules = distinct(data.published.map((p) => p.normalizer)).filter((name) => member(data, name));
+  const sizes = distinct(data.published.map((p) => p.n)).filter((n) => data.sizes.includes(n)).sort((a, b) => a - b);
+  if (!arm || !rules.length || !sizes.length) return;
+  const tests = new Map(data.tests.filter((test) => test.arm === arm).map((test) => [test.n, test]));
+  const body = node("tbody");
+  for (const n of sizes) {
+    const line = node("tr", {}, node("td", {}, count(n)));
+    for (const name of rules) {
+      const theirs = data.published.find((p) => p.normalizer === name && p.n === n);
+      const ours = rowAt(data, arm, member(data, name), n);
+      line.append(node("td", {class: theirs?.remembered ? "remembered" : ""}, theirs ? percent(theirs.accuracy) : kNone),
+                  ours ? node("td", {"data-value": ours.accuracy, title: interval(ours)}, percent(ours.accuracy)) : node("td", {}, kNone));
+    }
+    const test = tests.get(n);
+    if (tests.size)
+      line.append(node("td", {}, test ? (100 * test.difference).toFixed(1) : kNone),
+                  test ? node("td", {"data-value": test.p}, pValue(test.p)) : node("td", {}, kNone));
+    body.append(line);
+  }
+  const upper = node("tr", {}, node("th", {}), ...rules.map((name) => node("th", {scope: "colgroup", colspan: 2}, rule(name))));
+  const lower = node("tr", {}, node("th", {scope: "col"}, "n"), ...rules.flatMap(() => [node("th", {scope: "col"}, "paper A"), node("th", {scope: "col"}, "ours")]));
+  if (tests.size) {
+    const {first, second, seeds} = [...tests.values()][0];
+    upper.append(node("th", {scope: "colgroup", colspan: 2}, `${second} − ${first}`));
+    lower.append(node("th", {scope: "col"}, "points"), node("th", {scope: "col"}, `p, ${plural(seeds, "seed")}`));
+  }
+  const place = section("published");
+  place.append(scrolling("Published and ours", node("table", {}, node("thead", {}, upper, lower), body)));
+  if (data.published.some((p) => p.remembered))
+    place.append(node("p", {class: "note"}, "Italics: remembered from the paper's figure, not copied from its table."));
+  if (!tests.size) place.append(node("p", {class: "note"}, "This run has one seed, so no p value."));
+}

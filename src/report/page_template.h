@@ -1,0 +1,16 @@
+// The page around its data: made by embed_page.cmake from page/, or no_uplot.cc where uPlot is not installed.
+#pragma once
+
+#include <string_view>
+
+namespace sharpmax::report {
+
+struct PageTemplate {
+  std::string_view before;  // ends within the element that holds the data
+  std::string_view after;
+};
+
+// Throws Error{unsupported} if the build had no uPlot.
+PageTemplate page_template();
+
+}  // namespace sharpmax::report

@@ -1,0 +1,13 @@
+// The results of max retrieval as one HTML file that asks for nothing but itself.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sharpmax::report {
+
+// results: what `sharpmax retrieve --json` writes, schema sharpmax.retrieval/1. Strings in it may hold
+// anything. Throws Error{bad_argument} if it is not that, Error{unsupported} if the build had no uPlot.
+std::string retrieval_page(const nlohmann::ordered_json& results);
+
+}  // namespace sharpmax::report
