@@ -86,6 +86,10 @@ struct RunSettings {
   TestSettings test;
 };
 
+// "paper": paper A's training. "sharp", "sharp-mlp": our recipe with linear encoders, or with paper A's.
+// "crowded-softmax": the sets of our recipe, trained under softmax. Throws Error{bad_argument} for any other.
+Arm named_arm(std::string_view name);
+
 // "quick", "paper" or "sharp"; throws Error{bad_argument} for any other.
 RunSettings preset(std::string_view name);
 
