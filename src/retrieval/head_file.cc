@@ -12,7 +12,7 @@
 
 #include "base/in_quotes.h"
 #include "base/safetensors.h"
-#include "normalizer/definition.h"
+#include "retrieval/checksum.h"
 #include "retrieval/loss_curve.h"
 #include "retrieval/settings_json.h"
 #include "sharpmax/error.h"
@@ -22,10 +22,24 @@ namespace {
 
 constexpr std::string_view kHeadFormat = "sharpmax.head/1";
 constexpr std::string_view kCheckpointFormat = "sharpmax.checkpoint/1";
+constexpr const char* kChecksum = "checksum";
 constexpr const char* kNormalizerParameters = "normalizer.parameters";
 constexpr const char* kFirstMoment = "adam.first_moment";
 constexpr const char* kSecondMoment = "adam.second_moment";
 constexpr const char* kLossSums = "loss.sums";
+
+// One flipped bit in a weight is still a weight: only a sum over everything tells. Tensors may lie in any
+// order, so their own sums are added.
+std::string checksum_of(const SafetensorMetadata& metadata, std::uint64_t of_tensors) {
+  Checksum sum;
+  for (const auto& [key, value] : metadata)
+    if (key != kChecksum) sum.add(key).add(value);
+  return fmt::format("{:016x}", sum.value() + of_tensors);
+}
+
+std::uint64_t checksum_of(std::string_view name, std::span<const std::byte> bytes) {
+  return Checksum().add(name).add(bytes).value();
+}
 
 // Biases have one dimension in the file, as everywhere.
 std::vector<std::int64_t> shape_in_file(Part part, const PartShape& shape) {
@@ -47,7 +61,16 @@ class TensorList {
     const auto& floats = floats_.emplace_back(values.begin(), values.end());
     views_.push_back({std::move(name), SafetensorType::f32, std::move(shape), floats.data()});
   }
-  std::span<const SafetensorView> views() const noexcept { return views_; }
+  void write(const std::filesystem::path& path, SafetensorMetadata metadata) const {
+    std::uint64_t sum = 0;
+    for (const SafetensorView& view : views_) {
+      std::size_t bytes = size_of(view.type);
+      for (const std::int64_t extent : view.shape) bytes *= static_cast<std::size_t>(extent);
+      sum += checksum_of(view.name, {static_cast<const std::byte*>(view.data), bytes});
+    }
+    metadata[kChecksum] = checksum_of(metadata, sum);
+    write_safetensors(path, views_, metadata);
+  }
 
  private:
   std::vector<SafetensorView> views_;
@@ -93,11 +116,19 @@ class TensorReader {
     if (found == file_.metadata().end()) fail(fmt::format("the metadata have no '{}'", key));
     return found->second;
   }
-  void check_format(std::string_view wanted) const {
+  // The format's name first: who gives the wrong file shall not hear of checksums.
+  void check(std::string_view wanted) const {
     if (!file_.metadata().contains("format"))
       fail(fmt::format("the metadata have no 'format'; wanted {}", wanted));
     if (word("format") != wanted)
       fail(fmt::format("the format is {}; wanted {}", in_quotes(word("format")), wanted));
+    std::uint64_t sum = 0;
+    for (const SafetensorEntry& tensor : file_.tensors())
+      sum += checksum_of(tensor.name, file_.bytes(tensor));
+    const std::string found = checksum_of(file_.metadata(), sum);
+    if (found != word(kChecksum))
+      fail(fmt::format("at byte 0: the file has checksum {}; wanted {}, as its metadata say: it was damaged",
+                       found, in_quotes(word(kChecksum))));
   }
   std::uint64_t whole_number(const std::string& key) const {
     const std::string& text = word(key);
@@ -113,7 +144,7 @@ class TensorReader {
   }
 
   std::vector<double> numbers(const std::string& name, const std::vector<std::int64_t>& shape,
-                              SafetensorType type, bool may_be_nan = false) {
+                              SafetensorType type) {
     asked_.insert(name);
     const SafetensorEntry* entry = file_.find(name);
     if (!entry) fail(fmt::format("there is no tensor {}", in_quotes(name)));
@@ -125,7 +156,7 @@ class TensorReader {
     const std::span<const std::byte> bytes = file_.bytes(*entry);
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = type == SafetensorType::f64 ? at<double>(bytes, i) : at<float>(bytes, i);
-      if (!std::isfinite(values[i]) && !(may_be_nan && std::isnan(values[i])))
+      if (!std::isfinite(values[i]))
         fail(fmt::format("at byte {}: tensor {} holds {}; wanted finite numbers",
                          entry->begin + i * size_of(type), in_quotes(name), values[i]));
     }
@@ -145,15 +176,9 @@ class TensorReader {
     return all;
   }
 
-  // A parameter left to the rule ("sigmoid:b=auto") is not a number.
   std::vector<double> normalizer_parameters(const TrainingSettings& training) {
-    const auto given = training.normalizer.parameters();
-    const auto values = numbers(kNormalizerParameters, {static_cast<std::int64_t>(given.size())},
-                                SafetensorType::f64, /*may_be_nan=*/true);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (std::isnan(values[i]) && !std::isnan(given[i].values()[0]))
-        fail(fmt::format("number {} of tensor '{}' is not a number", i, kNormalizerParameters));
-    return values;
+    return numbers(kNormalizerParameters,
+                   {static_cast<std::int64_t>(training.normalizer.parameters().size())}, SafetensorType::f64);
   }
 
   void finish() const {
@@ -181,12 +206,12 @@ void save_head(const std::filesystem::path& path, const Head& head) {
   TensorList tensors;
   add_parts(tensors, head.training, head.parameters);
   tensors.add(kNormalizerParameters, head.normalizer_parameters);
-  write_safetensors(path, tensors.views(), metadata_of(kHeadFormat, head.arm, head.seed, head.training));
+  tensors.write(path, metadata_of(kHeadFormat, head.arm, head.seed, head.training));
 }
 
 Head load_head(const std::filesystem::path& path) {
   TensorReader reader(path);
-  reader.check_format(kHeadFormat);
+  reader.check(kHeadFormat);
   Head head{.arm = reader.word("arm"), .training = reader.training(), .seed = reader.whole_number("seed")};
   head.parameters = reader.parameters(head.training);
   head.normalizer_parameters = reader.normalizer_parameters(head.training);
@@ -205,12 +230,12 @@ void save_state(const std::filesystem::path& path, const Checkpoint& checkpoint)
   SafetensorMetadata metadata =
       metadata_of(kCheckpointFormat, checkpoint.arm, checkpoint.seed, checkpoint.training);
   metadata["step"] = fmt::format("{}", state.step);
-  write_safetensors(path, tensors.views(), metadata);
+  tensors.write(path, std::move(metadata));
 }
 
 Checkpoint load_state(const std::filesystem::path& path) {
   TensorReader reader(path);
-  reader.check_format(kCheckpointFormat);
+  reader.check(kCheckpointFormat);
   Checkpoint checkpoint{
       .arm = reader.word("arm"), .training = reader.training(), .seed = reader.whole_number("seed")};
   const std::uint64_t step = reader.whole_number("step");
