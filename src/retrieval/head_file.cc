@@ -177,8 +177,15 @@ class TensorReader {
   }
 
   std::vector<double> normalizer_parameters(const TrainingSettings& training) {
-    return numbers(kNormalizerParameters,
-                   {static_cast<std::int64_t>(training.normalizer.parameters().size())}, SafetensorType::f64);
+    const auto count = static_cast<std::int64_t>(training.normalizer.parameters().size());
+    Head head{.training = training};
+    head.normalizer_parameters = numbers(kNormalizerParameters, {count}, SafetensorType::f64);
+    try {
+      head.normalizer();
+    } catch (const Error& error) {
+      fail(fmt::format("tensor '{}': {}", kNormalizerParameters, error.what()));
+    }
+    return head.normalizer_parameters;
   }
 
   void finish() const {
