@@ -176,10 +176,10 @@ std::string retrieval_report(const Json& results, bool colour) {
   const RetrieveView view(results);
   std::string text = verdict(view);
   for (const std::string& arm : view.arms())
-    text += "\n" + accuracy_table(view, arm, colour) + "\n" + why_table(view, arm, colour);
+    text += fmt::format("\n{}\n{}", accuracy_table(view, arm, colour), why_table(view, arm, colour));
   text += inked(wrapped(kLegend), Ink::dim, colour) + "\n\n" + certificates(view, colour);
   for (const std::string& block : {published_comparison(view, colour), two_by_two(view, colour)})
-    if (!block.empty()) text += "\n" + block;
+    if (!block.empty()) text += fmt::format("\n{}", block);
   return text;
 }
 

@@ -58,7 +58,7 @@ Json weight_bound(const AnyNormalizer& normalizer, std::int64_t n, double certif
 Json result_json(const TestedHead& tested, const Measurement& m, const AnyNormalizer& given,
                  std::int64_t violations) {
   const AnyNormalizer used = AnyNormalizer::parse(m.normalizer);
-  const Interval accuracy = wilson_interval(m.right, m.sets);
+  const Interval accuracy = share_interval(m.right, m.sets);
   return {{"arm", tested.head.arm},
           {"seed", tested.head.seed},
           {"normalizer", given.text()},
@@ -114,7 +114,7 @@ class OverSeeds {
 Json summary_json(const OverSeeds& over, const std::string& arm, const AnyNormalizer& normalizer) {
   const Measurement& first = *over.all().front();
   const Interval accuracy =
-      over.all().size() > 1 ? mean_interval(over.accuracies()) : wilson_interval(first.right, first.sets);
+      over.all().size() > 1 ? mean_interval(over.accuracies()) : share_interval(first.right, first.sets);
   return {{"arm", arm},
           {"normalizer", normalizer.text()},
           {"n", first.n},
