@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 namespace sharpmax::cli {
 
@@ -16,6 +17,11 @@ struct Command {
 
 Command add_attend(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_retrieve(CLI::App& program);
+
+// What was typed, fit to be typed again; main() sets it.
+std::string& command_line();
+std::string quoted_command(int argc, char** argv);
 
 int print_version(bool verbose, bool json);
 

@@ -24,11 +24,20 @@ void narrate(std::string_view sentence) {
   std::fputc('\n', stderr);
 }
 
-Progress::Progress() : visible_(::isatty(STDERR_FILENO) == 1) {}
-Progress::~Progress() { show(""); }
+Progress::Progress(Elsewhere elsewhere) : terminal_(::isatty(STDERR_FILENO) == 1), elsewhere_(elsewhere) {}
+Progress::~Progress() {
+  if (terminal_) show("");
+}
 
 void Progress::show(std::string_view what) {
-  if (!visible_) return;
+  if (!terminal_) {
+    constexpr auto kBetweenLines = std::chrono::seconds(10);
+    const auto now = std::chrono::steady_clock::now();
+    if (elsewhere_ == Elsewhere::silent || now - last_line_ < kBetweenLines) return;
+    last_line_ = now;
+    narrate(what);
+    return;
+  }
   constexpr std::string_view kWipe = "\r\x1b[K";
   std::fwrite(kWipe.data(), 1, kWipe.size(), stderr);
   std::fwrite(what.data(), 1, what.size(), stderr);

@@ -1,6 +1,7 @@
 // Data go to stdout, everything else to stderr.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -16,17 +17,22 @@ void print_json(const Json& data);
 // A sentence of narration, on stderr.
 void narrate(std::string_view sentence);
 
-// One line of progress that overwrites itself; silent unless stderr is a terminal.
+// One line of progress that overwrites itself where stderr is a terminal. Elsewhere it is silent, or a line
+// every ten seconds.
 class Progress {
  public:
-  Progress();
+  enum class Elsewhere { silent, lines };
+
+  explicit Progress(Elsewhere elsewhere = Elsewhere::silent);
   ~Progress();  // wipes the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void show(std::string_view what);
 
  private:
-  bool visible_;
+  bool terminal_;
+  Elsewhere elsewhere_;
+  std::chrono::steady_clock::time_point last_line_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace sharpmax::cli

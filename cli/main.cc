@@ -19,6 +19,7 @@ constexpr const char* kFooter =
     "  sharpmax attend --demo               what each normalizer does as n grows\n"
     "  sharpmax attend --list               the normalizers and their formulas\n"
     "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
+    "  sharpmax retrieve                    train a small head, watch it fail and hold\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
@@ -58,7 +59,7 @@ int parse_and_run(int argc, char** argv) {
   program.add_flag("--verbose", verbose, "With --version: compiler, instruction sets, BLAS, threads");
   program.add_flag("--json", json, "With --version: as JSON");
   program.require_subcommand(0, 1);
-  const Command commands[] = {add_attend(program), add_bench(program)};
+  const Command commands[] = {add_attend(program), add_bench(program), add_retrieve(program)};
 
   try {
     program.parse(argc, argv);
@@ -97,5 +98,7 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, sharpmax::cli::on_interrupt);
   std::signal(SIGTERM, sharpmax::cli::on_interrupt);
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write, told in words
+  sharpmax::cli::command_line() = sharpmax::cli::quoted_command(argc, argv);
   return sharpmax::cli::run(argc, argv);
 }

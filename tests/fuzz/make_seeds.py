@@ -44,10 +44,25 @@ def npz_files():
         yield buffer.getvalue()
 
 
+def safetensors_files():
+    def file(header: str, payload: bytes) -> bytes:
+        return struct.pack("<Q", len(header)) + header.encode() + payload
+    for dtype, shape, size in [("F32", "[2,3]", 24), ("F64", "[4]", 32), ("BF16", "[1,2,2]", 8), ("BOOL", "[3]", 3),
+                               ("I64", "[2]", 16), ("F32", "[]", 4), ("U8", "[0,5]", 0)]:
+        tensor = '{"dtype":"%s","shape":%s,"data_offsets":[0,%d]}' % (dtype, shape, size)
+        yield file('{"a":%s}' % tensor, bytes(size))
+        yield file('{"__metadata__":{"format":"pt"},"a":%s}  ' % tensor, bytes(size))
+    yield file('{"b":{"dtype":"F16","shape":[2],"data_offsets":[4,8]},'
+               '"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}', bytes(8))
+    yield file("{}", b"")
+    yield file('{"a":[[[[', b"")
+
+
 CORPORA = {
     "normalizer_text": lambda: (text.encode() for text in NORMALIZER_TEXTS),
     "npy": npy_files,
     "npz": npz_files,
+    "safetensors": safetensors_files,
 }
 
 

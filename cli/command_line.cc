@@ -1,0 +1,31 @@
+// What was typed, for those who want to do it again.
+#include <string_view>
+
+#include "cli/command.h"
+
+namespace sharpmax::cli {
+
+std::string& command_line() {
+  static std::string line;
+  return line;
+}
+
+std::string quoted_command(int argc, char** argv) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,.:/@%";
+  std::string line = "sharpmax";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    line += ' ';
+    if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace sharpmax::cli

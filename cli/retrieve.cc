@@ -1,0 +1,192 @@
+// `sharpmax retrieve`: train one head on small sets, test it on large ones, and say why it fails or holds.
+#include "cli/retrieve.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/atomic_file.h"
+#include "cli/command.h"
+#include "cli/table.h"
+#include "retrieval/head_file.h"
+#include "retrieval/results.h"
+#include "retrieval/settings_fields.h"
+#include "retrieval/text_file.h"
+#include "sharpmax/error.h"
+#include "sharpmax/machine.h"
+
+namespace sharpmax::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Normalizers have commas within, so they are separated by semicolons, or each has\n"
+    "its own --normalizers. The directory keeps settings, checkpoints, heads and what\n"
+    "was measured; killed at any moment, the same command with --resume ends in the\n"
+    "same results.\n"
+    "\n"
+    "Examples:\n"
+    "  sharpmax retrieve\n"
+    "  sharpmax retrieve --preset paper --threads 2 --json results.json\n"
+    "  sharpmax retrieve --preset sharp --resume\n"
+    "  sharpmax retrieve --arms paper --steps 5000 --sizes 16,256,4096 \\\n"
+    "      --normalizers 'softmax;entropy_target:nats=0.1;entmax:alpha=1.3'\n"
+    "  sharpmax retrieve --train-normalizer ssmax --seeds 3 --directory ssmax\n"
+    "  sharpmax retrieve --head retrieve-quick/heads/sharp-0.safetensors \\\n"
+    "      --sizes 131072,1048576 --normalizers 'softmax;entropy_target:nats=0.1'";
+
+constexpr const char* kTraining = "Training (of every arm)";
+
+void add_training(CLI::App& words, const std::shared_ptr<RetrieveOptions>& o) {
+  retrieval::TrainingSettings defaults;
+  retrieval::each_field(defaults, [&](const char* name, const auto&, const char* meaning) {
+    words
+        .add_option_function<std::string>(
+            flag_of(name), [o, name](const std::string& text) { o->training[name] = text; }, meaning)
+        ->option_text("X")
+        ->group(kTraining);
+  });
+}
+
+void add_run(CLI::App& words, RetrieveOptions& o) {
+  const auto text = [&](const char* flag, std::string& into, const char* shape, const char* what) {
+    words.add_option(flag, into, what)->option_text(shape)->group("Run");
+  };
+  text("--preset", o.preset, "NAME", "quick (default), paper or sharp");
+  text("--arms", o.arms, "NAMES", "Ways of training, of paper, sharp, sharp-mlp (default: the preset's)");
+  words.add_option("--seeds", o.seeds, "How many heads of each arm: seeds 0, 1, ...")
+      ->option_text("N")
+      ->check(CLI::Range(1, 100'000))
+      ->group("Run");
+  text("--seed-list", o.seed_list, "N,N...", "These seeds");
+  words.add_option("--threads", o.threads, "How many (default: OpenMP's); the results do not depend on it")
+      ->option_text("N")
+      ->check(CLI::Range(1, 4096))
+      ->group("Run");
+  text("--directory", o.directory, "DIR", "Where the run is kept (default ./retrieve-PRESET)");
+  words.add_flag("--resume", o.resume, "Go on with the run in the directory")->group("Run");
+  words.add_flag("--overwrite", o.overwrite, "Begin again in a directory that holds a run")->group("Run");
+  words.add_option("--checkpoint-seconds", o.checkpoint_seconds, "Time between checkpoints (default 10)")
+      ->option_text("X")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->group("Run");
+  text("--head", o.head, "FILE", "Train nothing: test this head again");
+}
+
+void add_testing(CLI::App& words, RetrieveOptions& o) {
+  constexpr const char* kGroup = "Testing";
+  words.add_option("--sizes", o.sizes, "Items in a test set")->option_text("N,N...")->group(kGroup);
+  words
+      .add_option("--normalizers", o.normalizers,
+                  "Tested on the same scores, e.g. 'softmax;top_k:k=4,beta=2'; the one of training is tested "
+                  "with what it learned")
+      ->option_text("TEXT;...")
+      ->allow_extra_args(false)
+      ->group(kGroup);
+  words
+      .add_option("--sets-scale", o.sets_scale,
+                  "Times 8192 sets up to 2,048 items, 2048 up to 16,384, 512 up to 131,072, 128 beyond")
+      ->option_text("X")
+      ->check(CLI::Range(1e-9, 1024.0))
+      ->group(kGroup);
+  words.add_option("--heat-map-sets", o.heat_map_sets, "Sets whose weights are kept (default 32)")
+      ->option_text("N")
+      ->check(CLI::Range(0, 1 << 16))
+      ->group(kGroup);
+  words.add_option("--heat-map-items", o.heat_map_items, "The largest items of each (default 16)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1 << 16))
+      ->group(kGroup);
+}
+
+void add_results(CLI::App& words, RetrieveOptions& o) {
+  words.add_option("--json", o.json, "Write the results, schema sharpmax.retrieval/1; -: standard output")
+      ->option_text("FILE")
+      ->group("Results");
+  words.add_option("--csv", o.csv, "Write one line for each head, size and normalizer; -: standard output")
+      ->option_text("FILE")
+      ->group("Results");
+}
+
+void check_together(const RetrieveOptions& o, const CLI::App& words) {
+  const auto refuse = [](const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); };
+  if (o.resume && o.overwrite) refuse("--resume and --overwrite are two different things; give one");
+  if (o.json == "-" && o.csv == "-") refuse("--json - and --csv - cannot both have standard output");
+  // Now, not after an hour of training. Nothing is left behind.
+  for (const std::string& target : {o.json, o.csv})
+    if (!target.empty() && target != "-") AtomicFile probe(target);
+  if (o.head.empty()) return;
+  for (const CLI::Option* option : words.get_options()) {
+    const std::string name = option->get_name();
+    const bool of_training =
+        option->get_group() == kTraining ||
+        (option->get_group() == "Run" && name != "--threads" && name != "--head" && name != "--preset");
+    if (of_training && option->count() > 0)
+      refuse(fmt::format("{} does not go with --head: nothing is trained", name));
+  }
+}
+
+retrieval::RunOutcome carry_out(const RetrieveOptions& o, const std::string& directory) {
+  Progress progress(Progress::Elsewhere::lines);
+  const retrieval::RunSettings settings = settings_of(o);
+  const retrieval::RunOptions options{
+      .directory = directory,
+      .existing = o.resume      ? retrieval::Existing::resume
+                  : o.overwrite ? retrieval::Existing::overwrite
+                                : retrieval::Existing::refuse,
+      .threads = o.threads,
+      .checkpoint_seconds = o.checkpoint_seconds,
+      .progress = [&](const retrieval::RunProgress& now) { progress.show(sentence_of(now)); }};
+  if (!o.head.empty()) return test_again(retrieval::load_head(o.head), settings.test, options);
+  return retrieval::run(settings, options);
+}
+
+Json results_of(const retrieval::RunOutcome& outcome) {
+  Json results = {
+      {"schema", retrieval::kResultsSchema},
+      {"sharpmax", version()},
+      {"command", command_line()},
+      {"created", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+      {"seconds", {{"training", outcome.training_seconds}, {"testing", outcome.testing_seconds}}}};
+  results.update(retrieval::results_json(outcome));
+  return results;
+}
+
+void put(const std::string& where, const std::string& text) {
+  if (where == "-")
+    print(text);
+  else if (!where.empty())
+    retrieval::write_text(where, text);
+}
+
+int run(const RetrieveOptions& o, const CLI::App& words) {
+  check_together(o, words);
+  const std::string directory = o.directory.empty() ? "retrieve-" + o.preset : o.directory;
+  const retrieval::RunOutcome outcome = carry_out(o, directory);
+  const Json results = results_of(outcome);
+  const std::string text = retrieval::text_of(results);
+  if (o.head.empty()) retrieval::write_text(std::filesystem::path(directory) / "results.json", text);
+  put(o.json, text);
+  put(o.csv, retrieval::csv_of(results));
+  if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));
+  if (o.head.empty()) narrate(fmt::format("everything is in {}", directory));
+  return kOk;
+}
+
+}  // namespace
+
+Command add_retrieve(CLI::App& program) {
+  CLI::App* words = program.add_subcommand(
+      "retrieve",
+      "See softmax disperse, and see it fixed. Trains one attention head to name the class of the largest of "
+      "at most 16 items, tests it on many more under every normalizer, and says why it fails or holds.");
+  words->footer(kFooter);
+  const auto options = std::make_shared<RetrieveOptions>();
+  add_run(*words, *options);
+  add_training(*words, options);
+  add_testing(*words, *options);
+  add_results(*words, *options);
+  return {words, [options, words] { return run(*options, *words); }};
+}
+
+}  // namespace sharpmax::cli

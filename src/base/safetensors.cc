@@ -1,0 +1,118 @@
+#include "base/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/atomic_file.h"
+#include "base/in_quotes.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian; so are we");
+
+struct NamedType {
+  SafetensorType type;
+  std::string_view name;
+  std::size_t size;
+};
+constexpr std::array<NamedType, 8> kTypes = {{{SafetensorType::f64, "F64", 8},
+                                              {SafetensorType::f32, "F32", 4},
+                                              {SafetensorType::f16, "F16", 2},
+                                              {SafetensorType::bf16, "BF16", 2},
+                                              {SafetensorType::i64, "I64", 8},
+                                              {SafetensorType::i32, "I32", 4},
+                                              {SafetensorType::u8, "U8", 1},
+                                              {SafetensorType::boolean, "BOOL", 1}}};
+
+const NamedType& named(SafetensorType type) noexcept {
+  return *std::find_if(kTypes.begin(), kTypes.end(), [&](const NamedType& t) { return t.type == type; });
+}
+
+std::uint64_t byte_size(const SafetensorView& tensor) {
+  std::uint64_t bytes = size_of(tensor.type);
+  for (const std::int64_t extent : tensor.shape) {
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("tensor {} has an extent of {}; wanted a shape within 64 bits",
+                              in_quotes(tensor.name), extent));
+  }
+  return bytes;
+}
+
+// Length and JSON, padded with spaces so that the data start at a multiple of 8.
+std::string header_of(std::span<const SafetensorView* const> tensors, const SafetensorMetadata& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t at = 0;
+  for (const SafetensorView* tensor : tensors) {
+    if (tensor->name == "__metadata__" || header.contains(tensor->name))
+      throw Error(ErrorCode::bad_argument, fmt::format("tensor name {} is taken", in_quotes(tensor->name)));
+    const std::uint64_t end = at + byte_size(*tensor);
+    header[tensor->name] = {
+        {"dtype", name_of(tensor->type)}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorCode::bad_argument, "a tensor's name or a word of the metadata is not UTF-8");
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  if (text.size() > kSafetensorHeaderLimit)
+    throw Error(ErrorCode::bad_argument, fmt::format("the header would take {} bytes; wanted at most {}",
+                                                     text.size(), kSafetensorHeaderLimit));
+  std::string out;
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(text.size() >> (8 * i) & 0xff);
+  return out + text;
+}
+
+}  // namespace
+
+std::size_t size_of(SafetensorType type) noexcept { return named(type).size; }
+std::string_view name_of(SafetensorType type) noexcept { return named(type).name; }
+std::optional<SafetensorType> safetensor_type_from(std::string_view name) noexcept {
+  for (const NamedType& t : kTypes)
+    if (t.name == name) return t.type;
+  return std::nullopt;
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : name_(path.string()), file_(path), header_(parse_safetensors_header(file_.bytes(), name_)) {
+  by_name_.resize(header_.tensors.size());
+  std::iota(by_name_.begin(), by_name_.end(), std::size_t{0});
+  std::sort(by_name_.begin(), by_name_.end(),
+            [&](std::size_t a, std::size_t b) { return header_.tensors[a].name < header_.tensors[b].name; });
+}
+
+const SafetensorEntry* SafetensorsFile::find(std::string_view tensor) const noexcept {
+  const auto found = std::lower_bound(
+      by_name_.begin(), by_name_.end(), tensor,
+      [&](std::size_t i, std::string_view name) { return std::string_view(header_.tensors[i].name) < name; });
+  if (found == by_name_.end() || header_.tensors[*found].name != tensor) return nullptr;
+  return &header_.tensors[*found];
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorView> tensors,
+                       const SafetensorMetadata& metadata) {
+  std::vector<const SafetensorView*> ordered;
+  for (const SafetensorView& tensor : tensors) ordered.push_back(&tensor);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const SafetensorView* a, const SafetensorView* b) {
+    return size_of(a->type) > size_of(b->type);
+  });
+  const std::string header = header_of(ordered, metadata);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(header)));
+  for (const SafetensorView* tensor : ordered)
+    file.write({static_cast<const std::byte*>(tensor->data), byte_size(*tensor)});
+  file.commit();
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,88 @@
+// Tensors in .safetensors files: read with suspicion, written as the format's own library does.
+//
+//   8 bytes, the header's length N, little-endian | N bytes of JSON, starting with '{' | data
+//
+// A file is never believed and never copied: it is mapped, and before a tensor is handed out its name, type,
+// shape and place have been checked against each other and against the bytes that are there. Tensors cover
+// the data without overlap, hole or rest. Every refusal is Error{bad_file} and says at which byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mapped_file.h"
+
+namespace sharpmax {
+
+enum class SafetensorType { f64, f32, f16, bf16, i64, i32, u8, boolean };
+
+std::size_t size_of(SafetensorType type) noexcept;
+std::string_view name_of(SafetensorType type) noexcept;  // as in the file: "F32"
+std::optional<SafetensorType> safetensor_type_from(std::string_view name) noexcept;
+
+using SafetensorMetadata = std::map<std::string, std::string>;
+
+// Where one tensor lies.
+struct SafetensorEntry {
+  std::string name;
+  SafetensorType type = SafetensorType::f32;
+  std::vector<std::int64_t> shape;  // empty: one number
+  std::uint64_t elements = 0;
+  std::uint64_t begin = 0;  // in the file
+  std::uint64_t end = 0;
+  std::uint64_t name_offset = 0;  // of its name in the header, for messages
+};
+
+struct SafetensorHeader {
+  std::vector<SafetensorEntry> tensors;  // in the order of their data
+  SafetensorMetadata metadata;
+  std::uint64_t data_offset = 0;
+};
+
+// The format's own limit.
+inline constexpr std::uint64_t kSafetensorHeaderLimit = 100'000'000;
+
+// `file` is the whole file, of which only the header is touched; `name` opens every message.
+SafetensorHeader parse_safetensors_header(std::span<const std::byte> file, std::string_view name);
+
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  const std::string& name() const noexcept { return name_; }
+  std::span<const SafetensorEntry> tensors() const noexcept { return header_.tensors; }
+  const SafetensorMetadata& metadata() const noexcept { return header_.metadata; }
+  const SafetensorEntry* find(std::string_view tensor) const noexcept;  // null: there is none
+  // Where they lie in the file: not copied, and aligned only as far as who wrote the file saw to it.
+  std::span<const std::byte> bytes(const SafetensorEntry& tensor) const noexcept {
+    return file_.bytes().subspan(tensor.begin, tensor.end - tensor.begin);
+  }
+
+ private:
+  std::string name_;
+  MappedFile file_;
+  SafetensorHeader header_;
+  std::vector<std::size_t> by_name_;  // indices of tensors, sorted by name
+};
+
+// A tensor that belongs to someone else, to be written.
+struct SafetensorView {
+  std::string name;
+  SafetensorType type = SafetensorType::f32;
+  std::vector<std::int64_t> shape;
+  const void* data = nullptr;
+};
+
+// By a temporary name and an atomic rename. Larger types come first, so that every tensor is aligned to its
+// own type; else the order given is kept. Throws Error{bad_argument} for names given twice or not in UTF-8.
+void write_safetensors(const std::filesystem::path& path, std::span<const SafetensorView> tensors,
+                       const SafetensorMetadata& metadata = {});
+
+}  // namespace sharpmax

@@ -1,0 +1,13 @@
+// Small files of text, whole.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace sharpmax::retrieval {
+
+std::string read_text(const std::filesystem::path& path);                   // throws Error
+void write_text(const std::filesystem::path& path, std::string_view text);  // by an atomic rename
+
+}  // namespace sharpmax::retrieval
