@@ -98,11 +98,13 @@ TEST(ShareInterval, EndsWhereTheTrueShareWouldBeThatFarOff) {
 }
 
 TEST(ShareInterval, StaysWithinZeroAndOne) {
-  const Interval none = share_interval(0, 20), all = share_interval(20, 20);
-  EXPECT_EQ(none.low, 0.0);
-  EXPECT_GT(none.high, 0.0);
-  EXPECT_EQ(all.high, 1.0);
-  EXPECT_NEAR(all.low, 1.0 - none.high, 1e-15);
+  for (std::int64_t sets = 1; sets < 500; ++sets) {
+    const Interval none = share_interval(0, sets), all = share_interval(sets, sets);
+    EXPECT_EQ(none.low, 0.0);
+    EXPECT_GT(none.high, 0.0);
+    EXPECT_EQ(all.high, 1.0);
+    EXPECT_NEAR(all.low, 1.0 - none.high, 1e-15);
+  }
   EXPECT_TRUE(std::isnan(share_interval(0, 0).low));
 }
 
