@@ -51,8 +51,8 @@ def result(arm, seed, normalizer, n, source):
     if normalizer.startswith("hard"):
         rule = hard
     right = round(rule * sets)
-    both = min(right, round(hard * sets * 0.985))
-    hard_right = max(both, round(hard * sets))
+    hard_right = round(hard * sets)
+    both = max(right - (sets - hard_right), min(right, round(0.985 * hard_right)))
     helped = right - both
     low, high = wilson(right / sets, sets)
     share = max(0.0, (rule - 0.1) / 0.9)

@@ -141,7 +141,7 @@ function scaledFont() {
 function labelRoom(curves) {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = kFont;
-  return 18 + Math.min(190, Math.max(...curves.map((c) => pen.measureText(cut(shown(c.name))).width)));
+  return 18 + Math.min(190, Math.max(0, ...curves.map((c) => pen.measureText(cut(shown(c.name))).width)));
 }
 
 function cut(name) {
