@@ -74,6 +74,6 @@ function curveControls(data, state, changed) {
       text: "published curves, dotted", checked: true, changed: (on) => { state.published = on; changed(); },
     }]));
   if (others.length)
-    controls.append(node("details", {}, node("summary", {}, plural(others.length, "more normalizer")), chips("checkbox", "", others.map(entry))));
+    controls.append(node("details", {}, node("summary", {}, plural(others.length, "more normalizer")), chips("checkbox", "Others", others.map(entry))));
   return controls;
 }
