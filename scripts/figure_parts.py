@@ -58,8 +58,8 @@ def label_room(labels):
 class Figure:
     def __init__(self, width, height, title, described):
         self.lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif" '
-            f'font-size="13" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+            f'font-family="system-ui, sans-serif" font-size="13">',
             f"<title>{escaped(described)}</title>",
             style(),
             f'<rect class="page" width="{width}" height="{height}" rx="8"/>',
@@ -97,7 +97,8 @@ class Plot:
 
     def axes(self, ticks, size_label):
         for value, text in ticks:
-            self.figure.add(f'<line x1="{self.left}" x2="{self.right}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}" class="stroke-line"/>')
+            self.figure.add(f'<line x1="{self.left}" x2="{self.right}" y1="{self.y(value):.1f}" y2="{self.y(value):.1f}" '
+                            'class="stroke-line"/>')
             self.figure.text(self.left - 10, self.y(value) + 4, text, anchor="end")
         after = math.inf
         for n in reversed(self.sizes):
@@ -116,7 +117,8 @@ class Plot:
         """points: (n, value), in order of n; the label goes to the end of a curve that reaches the largest size."""
         path = " ".join(f"{self.x(n):.1f},{self.y(v):.1f}" for n, v in points)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
-        self.figure.add(f'<polyline points="{path}" class="stroke-{colour}" stroke-width="2.5" stroke-linejoin="round"{dashed}/>')
+        self.figure.add(f'<polyline points="{path}" class="stroke-{colour}" stroke-width="2.5" '
+                        f'stroke-linejoin="round"{dashed}/>')
         for n, v in points if not dash else []:
             self.figure.add(f'<circle cx="{self.x(n):.1f}" cy="{self.y(v):.1f}" r="3" class="fill-{colour}"/>')
         if label and points[-1][0] == self.sizes[-1]:
@@ -127,7 +129,8 @@ class Plot:
         path = " ".join(f"{self.x(n):.1f},{self.y(value(n)):.1f}" for n in self.sizes)
         self.figure.add(f'<polyline points="{path}" class="stroke-quiet" stroke-dasharray="1 3"/>')
         n = self.sizes[int(0.7 * len(self.sizes)) if rising else 0]
-        self.figure.text(self.x(n) + (-8 if rising else 2), self.y(value(n)) - 6, label, anchor="end" if rising else "start", size=12)
+        shift, anchor = (-8, "end") if rising else (2, "start")
+        self.figure.text(self.x(n) + shift, self.y(value(n)) - 6, label, anchor=anchor, size=12)
 
     def end_labels(self):
         """The lowest first, pushed up where curves meet."""

@@ -179,7 +179,8 @@ def test_why_it_fails_counts_over_all_seeds(browser, made):
         page.get_by_label("Normalizer").first.select_option(label="adaptive")
         cells = page.eval_on_selector_all("#failure tbody tr", """(rows) => rows.map((row) => [...row.cells].map(
             (cell) => cell.dataset.value === undefined ? null : Number(cell.dataset.value)))""")
-        bars = page.eval_on_selector_all("#failure .stack", "(bars) => bars.map((bar) => [...bar.children].map((p) => p.style.width))")
+        bars = page.eval_on_selector_all("#failure .stack",
+                                         "(bars) => bars.map((bar) => [...bar.children].map((p) => p.style.width))")
     sizes = sorted({r["n"] for r in results["results"]})
     assert len(cells) == len(bars) == len(sizes)
     for n, line, bar in zip(sizes, cells, bars):
@@ -194,14 +195,16 @@ def test_why_it_fails_counts_over_all_seeds(browser, made):
 def test_the_published_table_stands_beside_ours_with_p_values(browser, made):
     results, path = made("paper")
     with opened(browser, path) as page:
-        lines = page.eval_on_selector_all("#published tbody tr", "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))")
+        lines = page.eval_on_selector_all("#published tbody tr",
+                                          "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))")
         italics = page.eval_on_selector_all("#published .remembered", "(cells) => cells.map((c) => c.textContent)")
     ours = {(r["normalizer"], r["n"]): r["accuracy"] for r in results["summary"]}
     theirs = {(r["normalizer"], r["n"]): r["accuracy"] for r in results["published"]}
     assert len(lines) == len(results["tests"])
     for line, test in zip(lines, results["tests"]):
         n = test["n"]
-        assert line[:5] == [f"{n:,}"] + [percent(table[name, n]) for name in ("softmax", "adaptive") for table in (theirs, ours)]
+        shares = [table[name, n] for name in ("softmax", "adaptive") for table in (theirs, ours)]
+        assert line[:5] == [f"{n:,}", *map(percent, shares)]
         assert float(line[6]) == pytest.approx(test["p"], rel=0.06, abs=6e-4)  # two digits are shown
     assert len(italics) == sum(p["remembered"] for p in results["published"])
 
@@ -238,8 +241,8 @@ def test_a_run_with_too_many_heat_maps_stays_small_and_says_so(browser, tmp_path
         assert "Left out to keep this file small: " in page.text_content("#heat-maps")
 
 
-HOSTILE = ["</ScRipt><img src=x onerror=window.pwned=1>", "</script><img src=x onerror=window.pwned=1>", "<!--<script>window.pwned=1//", "\u202edrawkcab", "__proto__",
-           "\"><svg/onload=window.pwned=1>", "x" * 300]
+HOSTILE = ["</ScRipt><img src=x onerror=window.pwned=1>", "</script><img src=x onerror=window.pwned=1>",
+           "<!--<script>window.pwned=1//", "\u202edrawkcab", "__proto__", "\"><svg/onload=window.pwned=1>", "x" * 300]
 
 
 def renamed(value, names):
@@ -254,7 +257,8 @@ def renamed(value, names):
 def test_hostile_strings_are_shown_and_nothing_more(browser, made, tmp_path, width):
     results = copy.deepcopy(made("quick")[0])
     # Normalizers and arms that are drawn at once, in every list, table, label and readout.
-    results = renamed(results, dict(zip(results["settings"]["normalizers"][1:], [*HOSTILE, *("hard:" + t for t in HOSTILE)])))
+    names = [*HOSTILE, *("hard:" + text for text in HOSTILE)]
+    results = renamed(results, dict(zip(results["settings"]["normalizers"][1:], names)))
     results = renamed(results, {"sharp": HOSTILE[0] + HOSTILE[3]})
     text = "\n".join(HOSTILE)
     for field in ("command", "sharpmax", "preset", "created"):
@@ -283,7 +287,12 @@ def test_no_script_runs_but_the_one_of_the_page(browser, made):
     assert said == []
     page.evaluate("""() => {
       const script = document.createElement("script");
-      try { script.textContent = "window.pwned = 1"; document.body.append(script); } catch (error) { console.error(error.message); }
+      try {
+        script.textContent = "window.pwned = 1";
+        document.body.append(script);
+      } catch (error) {
+        console.error(error.message);
+      }
       const image = document.createElement("img");
       image.src = "https://example.invalid/x.png";
       document.body.append(image);
@@ -304,8 +313,9 @@ def test_everything_can_be_done_by_keyboard(browser, made):
               const e = document.activeElement;
               return [e.tagName, e.type ?? "", e.closest("section")?.id ?? ""].join(" ");
             }"""))
-        for wanted in ["A  ", "DIV  two-by-two", "INPUT radio accuracy", "INPUT checkbox accuracy", "DIV  accuracy", "DIV  entropy",
-                       "SELECT select-one failure", "SELECT select-one heat-maps", "BUTTON button numbers", "DIV  numbers"]:
+        for wanted in ["A  ", "DIV  two-by-two", "INPUT radio accuracy", "INPUT checkbox accuracy", "DIV  accuracy",
+                       "DIV  entropy", "SELECT select-one failure", "SELECT select-one heat-maps",
+                       "BUTTON button numbers", "DIV  numbers"]:
             assert wanted in seen, (wanted, sorted(seen))
         page.focus("#accuracy .chart")
         page.keyboard.press("ArrowRight")
@@ -327,6 +337,7 @@ def test_a_heading_sorts_up_then_down(browser, made):
 
 
 def test_a_build_without_uplot_says_so_in_one_sentence():
-    done = subprocess.run([str(MAKER) + "_without_uplot"], input=json.dumps(synthetic_results("both")), capture_output=True, text=True)
+    done = subprocess.run([str(MAKER) + "_without_uplot"], input=json.dumps(synthetic_results("both")),
+                          capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "report: this build has no uPlot; run make setup and build again\n"

@@ -18,8 +18,8 @@ def draw(folder, figure, *results, options=()):
     for i, result in enumerate(results):
         paths.append(folder / f"{i}.json")
         paths[-1].write_text(json.dumps(result))
-    return subprocess.run([sys.executable, ROOT / "scripts/retrieval-figure", *paths, "-o", folder / "f.svg", "--figure", figure,
-                           *options], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, ROOT / "scripts/retrieval-figure", *paths, "-o", folder / "f.svg",
+                           "--figure", figure, *options], capture_output=True, text=True, timeout=60)
 
 
 def drawn(folder, figure, *results, options=()):
@@ -36,7 +36,9 @@ def curves(svg, kind):
     """Points of each curve of a colour, back from the drawing: heights over the 0 and 100 % lines."""
     grid = sorted({float(line.get("y1")) for line in svg.iter(SVG + "line")})
     lines = [p for p in svg.iter(SVG + "polyline") if p.get("class") == f"stroke-{kind}"]
-    return [[(grid[-1] - float(point.split(",")[1])) / (grid[-1] - grid[0]) for point in line.get("points").split()] for line in lines]
+    def height(point):
+        return (grid[-1] - float(point.split(",")[1])) / (grid[-1] - grid[0])
+    return [[height(point) for point in line.get("points").split()] for line in lines]
 
 
 def accuracies(results, arm, name):
@@ -67,7 +69,8 @@ def test_two_runs_make_one_figure(tmp_path):
 def test_accuracy_has_the_published_curves_too(tmp_path):
     results = synthetic_results("paper")
     published, ours = curves(drawn(tmp_path, "accuracy", results), "purple")
-    assert published == pytest.approx([p["accuracy"] for p in results["published"] if p["normalizer"] == "adaptive"], abs=0.001)
+    theirs = [p["accuracy"] for p in results["published"] if p["normalizer"] == "adaptive"]
+    assert published == pytest.approx(theirs, abs=0.001)
     assert ours == pytest.approx(accuracies(results, "paper", "adaptive"), abs=0.001)
 
 
@@ -76,7 +79,8 @@ def test_entropy_is_drawn_below_ln_n(tmp_path):
     svg = drawn(tmp_path, "entropy", results)
     top = math.ceil(math.log(16384))
     [found] = curves(svg, "vermillion")
-    assert [top * v for v in found] == pytest.approx([r["entropy"] for r in results["summary"] if r["normalizer"] == "softmax"], abs=0.01)
+    entropies = [r["entropy"] for r in results["summary"] if r["normalizer"] == "softmax"]
+    assert [top * v for v in found] == pytest.approx(entropies, abs=0.01)
     [reference] = curves(svg, "quiet")
     assert top * reference[-1] == pytest.approx(math.log(16384), abs=0.01)
 
