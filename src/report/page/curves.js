@@ -36,9 +36,10 @@ function publishedCurves(data, wanted) {
 
 function showCurves(data) {
   const few = data.normalizers.length <= 5;
+  const atFirst = kAtFirst.map((name) => member(data, name));
   const state = {
     arm: data.armNames[0],
-    wanted: new Set(data.normalizers.filter((name) => few || kAtFirst.includes(family(name)))),
+    wanted: new Set(data.normalizers.filter((name) => few || atFirst.includes(name))),
     published: true,
   };
   if (!state.wanted.size) state.wanted.add(data.normalizers[0]);
