@@ -340,3 +340,18 @@ def test_a_build_without_uplot_says_so_in_one_sentence():
     done = subprocess.run([str(MAKER) + "_without_uplot"], input="", capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "report: this build has no uPlot; run make setup and build again\n"
+
+
+def test_retrieve_writes_the_page_of_what_it_measured(browser, tmp_path):
+    binary = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build/sharpmax"))
+    done = subprocess.run([binary, "retrieve", "--steps", "20", "--sizes", "16,64", "--sets-scale", "0.002",
+                           "--directory", "run", "--json", "r.json", "--html", "<r>.html"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "r.json").read_text())
+    with opened(browser, tmp_path / "<r>.html") as page:
+        assert page.text_content("#provenance code") == results["command"]
+        values = page.eval_on_selector_all("#all-rows tbody tr",
+                                           "(rows) => rows.map((row) => Number(row.cells[5].dataset.value))")
+        assert values == [row["accuracy"] for row in results["summary"]]
+        assert len(page.query_selector_all("#heat-maps figure")) == 2
