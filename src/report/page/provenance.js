@@ -37,7 +37,7 @@ function showProvenance(data) {
   const place = section("provenance");
   place.append(node("pre", {}, node("code", {}, data.command)));
   const seconds = Object.entries(data.seconds ?? {})
-    .map(([what, value]) => `${what} ${decimal(value, 1)} s`)
+    .map(([what, value]) => `${what} ${value === null ? kNone : value.toFixed(1)} s`)
     .join(", ");
   const sets = Object.entries(data.settings.sets ?? {})
     .map(([n, value]) => `${count(value)} at ${count(Number(n))}`)

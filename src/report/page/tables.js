@@ -113,7 +113,7 @@ function showPublished(data) {
   }
   const place = section("published");
   place.append(scrolling("Published and ours", node("table", {}, node("thead", {}, upper, lower), body)));
-  if (data.published.some((p) => p.remembered))
-    place.append(node("p", {class: "note"}, "Italics: remembered from the paper's figure, not copied from its table."));
+  if (data.published.some((p) => p.remembered && sizes.includes(p.n)))
+    place.append(node("p", {class: "note"}, "Italics: from memory, not copied from the paper's table."));
   if (!tests.size) place.append(node("p", {class: "note"}, "This run has one seed, so no p value."));
 }
