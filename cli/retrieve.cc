@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "report/retrieval_page.h"
 #include "retrieval/head_file.h"
 #include "retrieval/results.h"
 #include "retrieval/settings_fields.h"
@@ -27,7 +28,8 @@ constexpr const char* kFooter =
     "\n"
     "Examples:\n"
     "  sharpmax retrieve\n"
-    "  sharpmax retrieve --preset paper --threads 2 --json results.json\n"
+    "  sharpmax retrieve --preset paper --threads 2 --json results.json \\\n"
+    "      --html report.html\n"
     "  sharpmax retrieve --preset sharp --resume\n"
     "  sharpmax retrieve --arms paper --steps 5000 --sizes 16,256,4096 \\\n"
     "      --normalizers 'softmax;entropy_target:nats=0.1;entmax:alpha=1.3'\n"
@@ -106,14 +108,19 @@ void add_results(CLI::App& words, RetrieveOptions& o) {
   words.add_option("--csv", o.csv, "Write one line for each head, size and normalizer; -: standard output")
       ->option_text("FILE")
       ->group("Results");
+  words.add_option("-o,--html", o.html, "Write the report: one page that needs nothing but itself")
+      ->option_text("FILE")
+      ->group("Results");
 }
 
 void check_together(const RetrieveOptions& o, const CLI::App& words) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); };
   if (o.resume && o.overwrite) refuse("--resume and --overwrite are two different things; give one");
   if (o.json == "-" && o.csv == "-") refuse("--json - and --csv - cannot both have standard output");
+  if (o.html == "-") refuse("--html is '-'; a page needs a file");
   // Now, not after an hour of training. Nothing is left behind.
-  for (const std::string& target : {o.json, o.csv})
+  if (!o.html.empty()) report::require_retrieval_page();
+  for (const std::string& target : {o.json, o.csv, o.html})
     if (!target.empty() && target != "-") AtomicFile probe(target);
   if (o.head.empty()) return;
   for (const CLI::Option* option : words.get_options()) {
@@ -168,6 +175,7 @@ int run(const RetrieveOptions& o, const CLI::App& words) {
   if (o.head.empty()) retrieval::write_text(std::filesystem::path(directory) / "results.json", text);
   put(o.json, text);
   put(o.csv, retrieval::csv_of(results));
+  if (!o.html.empty()) retrieval::write_text(o.html, report::retrieval_page(results));
   if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));
   if (o.head.empty()) narrate(fmt::format("everything is in {}", directory));
   return kOk;

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -166,6 +167,13 @@ Json heat_maps(const Json& results, Json& left_out) {
   return kept;
 }
 
+// What the JSON library says of a field, without its own number for it in front.
+std::string complaint(const nlohmann::json::exception& problem) {
+  const std::string_view whole = problem.what();
+  const std::size_t end = whole.find("] ");
+  return in_quotes(end == whole.npos ? whole : whole.substr(end + 2));
+}
+
 Json collected(const Json& results) {
   Json data = Json::object();
   for (const char* name :
@@ -188,8 +196,8 @@ Json page_data(const Json& results) {
                   fmt::format("report: schema is {}; wanted '{}'", in_quotes(schema), kSchema));
     return collected(results);
   } catch (const nlohmann::json::exception& problem) {
-    throw Error(ErrorCode::bad_argument, fmt::format("report: the results are not of schema {}: {}", kSchema,
-                                                     in_quotes(problem.what())));
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("report: the results are not of schema {}: {}", kSchema, complaint(problem)));
   }
 }
 

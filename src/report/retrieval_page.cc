@@ -24,6 +24,8 @@ std::string embedded(const nlohmann::ordered_json& data) {
 
 }  // namespace
 
+void require_retrieval_page() { page_template(); }
+
 std::string retrieval_page(const nlohmann::ordered_json& results) {
   const PageTemplate page = page_template();
   std::string html(page.before);

@@ -10,4 +10,7 @@ namespace sharpmax::report {
 // anything. Throws Error{bad_argument} if it is not that, Error{unsupported} if the build had no uPlot.
 std::string retrieval_page(const nlohmann::ordered_json& results);
 
+// Throws Error{unsupported} if the build had no uPlot: to be asked before a long run, not after it.
+void require_retrieval_page();
+
 }  // namespace sharpmax::report

@@ -283,6 +283,7 @@ def test_a_saved_head_tested_again_gives_the_same_numbers(tmp_path):
     (("--seed-list", "-1"), "not a whole number"),
     (("--resume", "--overwrite"), "give one"),
     (("--json", "-", "--csv", "-"), "standard output"),
+    (("--html", "-"), "needs a file"),
 ])
 def test_settings_that_make_no_sense_are_refused_before_anything_is_written(tmp_path, arguments, words):
     assert words in refused(2, *arguments, cwd=tmp_path)
@@ -291,7 +292,8 @@ def test_settings_that_make_no_sense_are_refused_before_anything_is_written(tmp_
 
 def test_outputs_that_cannot_be_written_are_refused_before_training(tmp_path):
     (tmp_path / "file").write_text("")
-    for arguments in (("--json", "no/such/r.json"), ("--csv", "."), ("--directory", "file"), ("--directory", "file/below")):
+    for arguments in (("--json", "no/such/r.json"), ("--csv", "."), ("--html", "no/such/r.html"), ("--directory", "file"),
+                      ("--directory", "file/below")):
         assert refused(3, *arguments, cwd=tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 

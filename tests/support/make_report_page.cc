@@ -5,6 +5,7 @@
 #include "report/retrieval_page.h"
 
 int main() try {
+  sharpmax::report::require_retrieval_page();
   std::cout << sharpmax::report::retrieval_page(nlohmann::ordered_json::parse(std::cin));
   std::cout.flush();
   return std::cout ? 0 : 3;

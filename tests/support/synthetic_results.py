@@ -5,8 +5,9 @@ Shapes and names are those of the schema sharpmax.retrieval/1; every number is i
 import math
 import random
 
-FAMILY = ["softmax", "adaptive", "entropy_target:nats=0.1", "peak_target", "ssmax", "log_length", "sparsemax", "entmax15",
-          "entmax", "asentmax", "top_k", "hard", "softmax1", "softpick", "sigmoid", "stick_breaking", "self_adjust", "relu"]
+FAMILY = ["softmax", "adaptive", "entropy_target:nats=0.1", "peak_target", "ssmax", "log_length", "sparsemax",
+          "entmax15", "entmax", "asentmax", "top_k", "hard", "softmax1", "softpick", "sigmoid", "stick_breaking",
+          "self_adjust", "relu"]
 FEW = ["softmax", "adaptive", "entropy_target:nats=0.1", "hard"]
 TO_16K = [16 << i for i in range(11)]
 # Score spreads that would fit the curves below.
@@ -51,8 +52,8 @@ def result(arm, seed, normalizer, n, source):
     if normalizer.startswith("hard"):
         rule = hard
     right = round(rule * sets)
-    both = min(right, round(hard * sets * 0.985))
-    hard_right = max(both, round(hard * sets))
+    hard_right = round(hard * sets)
+    both = max(right - (sets - hard_right), min(right, round(0.985 * hard_right)))
     helped = right - both
     low, high = wilson(right / sets, sets)
     share = max(0.0, (rule - 0.1) / 0.9)
@@ -68,10 +69,12 @@ def result(arm, seed, normalizer, n, source):
         peak = min(peak, bound)
     return {"arm": arm, "seed": seed, "normalizer": normalizer, "n": n, "sets": sets, "accuracy": right / sets,
             "accuracy_low": low, "accuracy_high": high, "entropy": entropy, "peak_weight": peak,
-            "right_weight": peak * max(0.02, hard), "temperature": None if normalizer in ("hard", "relu") else 1 + 2 * (1 - share),
-            "spread": SPREADS[arm] * 0.8, "ranked_first": max(0.0, (hard - 0.1) / 0.9), "hard_accuracy": hard_right / sets,
+            "right_weight": peak * max(0.02, hard),
+            "temperature": None if normalizer in ("hard", "relu") else 1 + 2 * (1 - share), "spread": SPREADS[arm] * 0.8,
+            "ranked_first": max(0.0, (hard - 0.1) / 0.9), "hard_accuracy": hard_right / sets,
             "hard_right_rule_right": both, "hard_right_rule_wrong": hard_right - both, "hard_wrong_rule_right": helped,
-            "hard_wrong_rule_wrong": sets - hard_right - helped, "largest_peak_weight": peak if bound is None else min(bound, peak * 1.1),
+            "hard_wrong_rule_wrong": sets - hard_right - helped,
+            "largest_peak_weight": peak if bound is None else min(bound, peak * 1.1),
             "weight_bound": bound, "bound_violations": 0}
 
 

@@ -5,7 +5,7 @@
 
 const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const kWideEnoughForLabels = 640;
-const kLeastTickGap = 32;  // pixels between the middles of two labels of sizes
+const kLeastTickGap = 32; // pixels between the middles of two labels of sizes
 
 // Draws what describe() returns, and draws it again when asked, when the page's width or its colours change.
 function liveChart(holder, describe) {
@@ -17,10 +17,17 @@ function liveChart(holder, describe) {
     plot?.destroy();
     const description = describe();
     place.setAttribute("aria-label", spoken(description));
-    const idle = () => readout.replaceChildren(document.createTextNode(
-      "Point at the chart, or focus it and use the arrow keys, to read a size."));
-    plot = new uPlot(options(description, place.clientWidth, (index) =>
-      index === null ? idle() : readAt(readout, description, index)), columns(description), place);
+    const idle = () =>
+      readout.replaceChildren(
+        document.createTextNode("Point at the chart, or focus it and use the arrow keys, to read a size."),
+      );
+    plot = new uPlot(
+      options(description, place.clientWidth, (index) =>
+        index === null ? idle() : readAt(readout, description, index),
+      ),
+      columns(description),
+      place,
+    );
     idle();
   };
   redrawWhenColoursChange(place, draw);
@@ -57,9 +64,11 @@ function options(description, width, pointedAt) {
   const {curves, sizes, label, reference} = description;
   const labelled = width >= kWideEnoughForLabels;
   const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
-  const top = description.top ?? 1.05 * Math.max(1e-3, ...curves.flatMap((c) => [...c.points.values()].map((p) => p.value ?? 0)));
+  const top =
+    description.top ?? 1.05 * Math.max(1e-3, ...curves.flatMap((c) => [...c.points.values()].map((p) => p.value ?? 0)));
   return {
-    width, height: width < 480 ? 270 : 360,
+    width,
+    height: width < 480 ? 270 : 360,
     padding: [14, labelled ? labelRoom(curves) : 14, 0, 0],
     legend: {show: false},
     cursor: {y: false, drag: {x: false, y: false}, points: {size: 9}},
@@ -69,7 +78,10 @@ function options(description, width, pointedAt) {
     },
     axes: [sizeAxis(sizes), valueAxis(label, description.percent)],
     series: [{}, ...curves.flatMap(seriesOf)],
-    bands: curves.map((curve, i) => ({series: [3 * i + 3, 3 * i + 2], fill: withAlpha(paint(curve.look.colour), 0.16)})),
+    bands: curves.map((curve, i) => ({
+      series: [3 * i + 3, 3 * i + 2],
+      fill: withAlpha(paint(curve.look.colour), 0.16),
+    })),
     hooks: {
       draw: [(u) => drawReference(u, reference), ...(labelled ? [(u) => drawEndLabels(u, curves)] : [])],
       setCursor: [(u) => pointedAt(u.cursor.idx ?? null)],
@@ -86,24 +98,43 @@ function seriesOf(curve) {
 
 function sizeAxis(sizes) {
   return {
-    stroke: paint("quiet"), font: kFont, labelFont: kFont, label: "items n", labelSize: 20, size: 36, gap: 10,
-    grid: {stroke: paint("line"), width: 1}, ticks: {show: false},
-    splits: () => sizes, filter: (u, splits) => splits,
+    stroke: paint("quiet"),
+    font: kFont,
+    labelFont: kFont,
+    label: "items n",
+    labelSize: 20,
+    size: 36,
+    gap: 10,
+    grid: {stroke: paint("line"), width: 1},
+    ticks: {show: false},
+    splits: () => sizes,
+    filter: (u, splits) => splits,
     values: (u, splits) => {
       let next = Infinity;
-      return splits.map((n) => [n, u.valToPos(n, "x")]).reverse().map(([n, at]) => {
-        if (next - at < kLeastTickGap) return "";
-        next = at;
-        return shortCount(n);
-      }).reverse();
+      return splits
+        .map((n) => [n, u.valToPos(n, "x")])
+        .reverse()
+        .map(([n, at]) => {
+          if (next - at < kLeastTickGap) return "";
+          next = at;
+          return shortCount(n);
+        })
+        .reverse();
     },
   };
 }
 
 function valueAxis(label, inPercent) {
   const axis = {
-    stroke: paint("quiet"), font: kFont, labelFont: kFont, label, labelSize: 20, size: 48, gap: 6,
-    grid: {stroke: paint("line"), width: 1}, ticks: {show: false},
+    stroke: paint("quiet"),
+    font: kFont,
+    labelFont: kFont,
+    label,
+    labelSize: 20,
+    size: 48,
+    gap: 6,
+    grid: {stroke: paint("line"), width: 1},
+    ticks: {show: false},
   };
   if (inPercent) {
     axis.splits = () => [0, 0.2, 0.4, 0.6, 0.8, 1];
@@ -125,7 +156,10 @@ function drawReference(u, {name, value, rising}) {
   pen.font = scaledFont();
   pen.textAlign = rising ? "right" : "left";
   const n = u.data[0][rising ? Math.floor(0.7 * u.data[0].length) : 0];
-  const place = [u.valToPos(n, "x", true) + (rising ? -8 : 4) * uPlot.pxRatio, u.valToPos(value(n), "y", true) - 6 * uPlot.pxRatio];
+  const place = [
+    u.valToPos(n, "x", true) + (rising ? -8 : 4) * uPlot.pxRatio,
+    u.valToPos(value(n), "y", true) - 6 * uPlot.pxRatio,
+  ];
   pen.setLineDash([]);
   pen.lineWidth = 4 * uPlot.pxRatio;
   pen.strokeStyle = paint("card");
@@ -141,7 +175,7 @@ function scaledFont() {
 function labelRoom(curves) {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = kFont;
-  return 18 + Math.min(190, Math.max(...curves.map((c) => pen.measureText(cut(shown(c.name))).width)));
+  return 18 + Math.min(190, Math.max(0, ...curves.map((c) => pen.measureText(cut(shown(c.name))).width)));
 }
 
 function cut(name) {
@@ -152,7 +186,8 @@ function cut(name) {
 function drawEndLabels(u, curves) {
   const pen = u.ctx;
   const step = 15 * uPlot.pxRatio;
-  const ends = curves.map((curve) => ({curve, value: curve.points.get(u.data[0].at(-1))?.value ?? null}))
+  const ends = curves
+    .map((curve) => ({curve, value: curve.points.get(u.data[0].at(-1))?.value ?? null}))
     .filter(({value}) => value !== null)
     .map(({curve, value}) => ({curve, at: u.valToPos(value, "y", true)}))
     .sort((a, b) => b.at - a.at);
@@ -171,10 +206,15 @@ function drawEndLabels(u, curves) {
 
 function readAt(readout, {curves, sizes}, index) {
   const n = sizes[index];
-  const parts = curves.filter((c) => c.points.has(n)).flatMap((c) => {
-    const {value, low, high} = c.points.get(n);
-    const range = low === undefined || low === null ? "" : ` (${interval({accuracy_low: low, accuracy_high: high})})`;
-    return [" · ", rule(c.name), ` ${c.format(value)}${range}`];
-  });
-  readout.replaceChildren(node("b", {}, `n = ${count(n)}`), ...parts.map((p) => (p instanceof Node ? p : document.createTextNode(p))));
+  const parts = curves
+    .filter((c) => c.points.has(n))
+    .flatMap((c) => {
+      const {value, low, high} = c.points.get(n);
+      const range = low === undefined || low === null ? "" : ` (${interval({accuracy_low: low, accuracy_high: high})})`;
+      return [" · ", rule(c.name), ` ${c.format(value)}${range}`];
+    });
+  readout.replaceChildren(
+    node("b", {}, `n = ${count(n)}`),
+    ...parts.map((p) => (p instanceof Node ? p : document.createTextNode(p))),
+  );
 }

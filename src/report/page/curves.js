@@ -13,65 +13,127 @@ function curve(data, arm, normalizer, field, format) {
 }
 
 function publishedCurves(data, wanted) {
-  return distinct(data.published.map((p) => p.normalizer)).map((name) => {
-    const normalizer = member(data, name);
-    const points = new Map(data.published.filter((p) => p.normalizer === name && data.sizes.includes(p.n))
-      .map((p) => [p.n, {value: p.accuracy}]));
-    return {name: `${name}, published`, normalizer, look: data.looks.get(normalizer), points, format: percent,
-            dotted: true, hollow: true};
-  }).filter((c) => c.normalizer && c.points.size && wanted.has(c.normalizer));
+  return distinct(data.published.map((p) => p.normalizer))
+    .map((name) => {
+      const normalizer = member(data, name);
+      const points = new Map(
+        data.published
+          .filter((p) => p.normalizer === name && data.sizes.includes(p.n))
+          .map((p) => [p.n, {value: p.accuracy}]),
+      );
+      return {
+        name: `${name}, published`,
+        normalizer,
+        look: data.looks.get(normalizer),
+        points,
+        format: percent,
+        dotted: true,
+        hollow: true,
+      };
+    })
+    .filter((c) => c.normalizer && c.points.size && wanted.has(c.normalizer));
 }
 
 function showCurves(data) {
   const few = data.normalizers.length <= 5;
+  const atFirst = kAtFirst.map((name) => member(data, name));
   const state = {
     arm: data.armNames[0],
-    wanted: new Set(data.normalizers.filter((name) => few || kAtFirst.includes(family(name)))),
+    wanted: new Set(data.normalizers.filter((name) => few || atFirst.includes(name))),
     published: true,
   };
   if (!state.wanted.size) state.wanted.add(data.normalizers[0]);
-  const chosen = () => data.normalizers.filter((name) => state.wanted.has(name));
+  // Hard attention is the yardstick: its curve lies below those that come close to it.
+  const chosen = () =>
+    data.normalizers
+      .filter((name) => state.wanted.has(name))
+      .sort((a, b) => (family(b) === "hard") - (family(a) === "hard"));
   const redraws = [];
   const changed = () => redraws.forEach((redraw) => redraw());
 
   const accuracy = section("accuracy");
   accuracy.append(curveControls(data, state, changed));
-  redraws.push(liveChart(accuracy, () => ({
-    label: "accuracy", percent: true, top: 1.02, sizes: data.sizes,
-    reference: {name: "chance", value: () => chance(data)},
-    curves: [...(state.published ? publishedCurves(data, state.wanted) : []),
-             ...chosen().map((name) => curve(data, state.arm, name, "accuracy", percent))],
-  })));
+  redraws.push(
+    liveChart(accuracy, () => ({
+      label: "accuracy",
+      percent: true,
+      top: 1.02,
+      sizes: data.sizes,
+      reference: {name: "chance", value: () => chance(data)},
+      curves: [
+        ...(state.published ? publishedCurves(data, state.wanted) : []),
+        ...chosen().map((name) => curve(data, state.arm, name, "accuracy", percent)),
+      ],
+    })),
+  );
 
   const entropy = section("entropy");
   const heading = node("p", {class: "note"});
   entropy.append(heading);
-  redraws.push(liveChart(entropy, () => {
-    heading.replaceChildren(document.createTextNode(`Arm and normalizers as chosen above: ${shown(state.arm)}.`));
-    return {
-      label: "entropy, nats", top: 1.05 * Math.log(data.sizes.at(-1)), sizes: data.sizes,
-      reference: {name: "ln n: equal weights", value: (n) => Math.log(n), rising: true},
-      curves: chosen().map((name) => curve(data, state.arm, name, "entropy", (v) => decimal(v))),
-    };
-  }));
+  redraws.push(
+    liveChart(entropy, () => {
+      heading.replaceChildren(document.createTextNode(`Arm and normalizers as chosen above: ${shown(state.arm)}.`));
+      return {
+        label: "entropy, nats",
+        top: 1.05 * Math.log(data.sizes.at(-1)),
+        sizes: data.sizes,
+        reference: {name: "ln n: equal weights", value: (n) => Math.log(n), rising: true},
+        curves: chosen().map((name) => curve(data, state.arm, name, "entropy", (v) => decimal(v))),
+      };
+    }),
+  );
 }
 
 function curveControls(data, state, changed) {
   const controls = node("div", {class: "controls"});
-  controls.append(chips("radio", "Training", data.armNames.map((arm) => ({
-    text: arm, checked: arm === state.arm, changed: () => { state.arm = arm; changed(); },
-  }))));
+  controls.append(
+    chips(
+      "radio",
+      "Training",
+      data.armNames.map((arm) => ({
+        text: arm,
+        checked: arm === state.arm,
+        changed: () => {
+          state.arm = arm;
+          changed();
+        },
+      })),
+    ),
+  );
   const entry = (name) => ({
-    text: name, checked: state.wanted.has(name), mark: lineSample(data.looks.get(name)),
-    changed: (on) => { on ? state.wanted.add(name) : state.wanted.delete(name); changed(); },
+    text: name,
+    checked: state.wanted.has(name),
+    mark: lineSample(data.looks.get(name)),
+    changed: (on) => {
+      on ? state.wanted.add(name) : state.wanted.delete(name);
+      changed();
+    },
   });
   const others = data.normalizers.filter((name) => !state.wanted.has(name));
-  controls.append(chips("checkbox", "Normalizers", data.normalizers.filter((name) => state.wanted.has(name)).map(entry)));
+  controls.append(
+    chips("checkbox", "Normalizers", data.normalizers.filter((name) => state.wanted.has(name)).map(entry)),
+  );
   if (publishedCurves(data, new Set(data.normalizers)).length)
-    controls.append(chips("checkbox", "Paper A", [{
-      text: "published curves, dotted", checked: true, changed: (on) => { state.published = on; changed(); },
-    }]));
+    controls.append(
+      chips("checkbox", "Paper A", [
+        {
+          text: "published curves, dotted",
+          checked: true,
+          changed: (on) => {
+            state.published = on;
+            changed();
+          },
+        },
+      ]),
+    );
   if (others.length)
-    controls.append(node("details", {}, node("summary", {}, plural(others.length, "more normalizer")), chips("checkbox", "", others.map(entry))));
+    controls.append(
+      node(
+        "details",
+        {},
+        node("summary", {}, plural(others.length, "more normalizer")),
+        chips("checkbox", "Others", others.map(entry)),
+      ),
+    );
   return controls;
 }

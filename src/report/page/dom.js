@@ -5,7 +5,8 @@
 function shown(text) {
   return String(text).replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"),
+  );
 }
 
 // node("td", {class: "words", "data-value": 3}, "text", otherNode)

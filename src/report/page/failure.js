@@ -12,32 +12,72 @@ function showFailure(data) {
   const holder = scrolling("Why it fails, by size", node("table"));
   const fill = () => holder.replaceChildren(failureTable(rowsOf(data, state.arm, state.normalizer)));
   section("failure").append(
-    node("div", {class: "controls"},
-         choice("Training", data.armNames, state.arm, (arm) => { state.arm = arm; fill(); }),
-         choice("Normalizer", data.normalizers, state.normalizer, (name) => { state.normalizer = name; fill(); })),
-    node("ul", {class: "legend"}, ...kOutcomes.map(([, style, text]) => node("li", {}, node("i", {class: style}), text))),
-    holder);
+    node(
+      "div",
+      {class: "controls"},
+      choice("Training", data.armNames, state.arm, (arm) => {
+        state.arm = arm;
+        fill();
+      }),
+      choice("Normalizer", data.normalizers, state.normalizer, (name) => {
+        state.normalizer = name;
+        fill();
+      }),
+    ),
+    node(
+      "ul",
+      {class: "legend"},
+      ...kOutcomes.map(([, style, text]) => node("li", {}, node("i", {class: style}), text)),
+    ),
+    holder,
+  );
   fill();
 }
 
 function failureTable(rows) {
-  const heads = [["n", ""], ["share of sets", "words"], ["right", ""], ["dispersion", ""], ["ranking", ""], ["averaging", ""],
-                 ["hard right", ""], ["top score right", ""]];
+  const heads = [
+    ["n", ""],
+    ["share of sets", "words"],
+    ["right", ""],
+    ["dispersion", ""],
+    ["ranking", ""],
+    ["averaging", ""],
+    ["hard right", ""],
+    ["top score right", ""],
+  ];
   const body = node("tbody");
   for (const row of rows) {
     const share = (field) => (row.sets ? row[field] / row.sets : 0);
-    const bar = node("div", {class: "stack", role: "img",
-                             "aria-label": kOutcomes.map(([field, , text]) => `${text} ${percent(share(field))}`).join(", ")});
+    const bar = node("div", {
+      class: "stack",
+      role: "img",
+      "aria-label": kOutcomes.map(([field, , text]) => `${text} ${percent(share(field))}`).join(", "),
+    });
     for (const [field, style, text] of kOutcomes) {
       const piece = node("span", {class: style, title: `${text}: ${percent(share(field))}`});
       piece.style.width = 100 * share(field) + "%";
       bar.append(piece);
     }
     const cell = (value) => node("td", {"data-value": value}, percent(value));
-    body.append(node("tr", {}, node("td", {}, count(row.n)), node("td", {class: "bar"}, bar), cell(row.accuracy),
-                     cell(share("hard_right_rule_wrong")), cell(share("hard_wrong_rule_wrong")),
-                     cell(share("hard_wrong_rule_right")), cell(row.hard_accuracy), cell(row.ranked_first)));
+    body.append(
+      node(
+        "tr",
+        {},
+        node("td", {}, count(row.n)),
+        node("td", {class: "bar"}, bar),
+        cell(row.accuracy),
+        cell(share("hard_right_rule_wrong")),
+        cell(share("hard_wrong_rule_wrong")),
+        cell(share("hard_wrong_rule_right")),
+        cell(row.hard_accuracy),
+        cell(row.ranked_first),
+      ),
+    );
   }
-  return node("table", {class: "bars"},
-              node("thead", {}, node("tr", {}, ...heads.map(([text, style]) => node("th", {scope: "col", class: style}, text)))), body);
+  return node(
+    "table",
+    {class: "bars"},
+    node("thead", {}, node("tr", {}, ...heads.map(([text, style]) => node("th", {scope: "col", class: style}, text)))),
+    body,
+  );
 }

@@ -1,8 +1,18 @@
 // Paper A's figure 2: weights on the largest items of some sets, one panel for each size.
 
 // Cividis (Nuñez, Anderton and Renslow 2018), which reads the same to colour-blind eyes; evenly spaced stops.
-const kRamp = [[0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115], [138, 134, 120], [165, 156, 116],
-               [195, 179, 105], [225, 204, 85], [254, 232, 56]];
+const kRamp = [
+  [0, 34, 78],
+  [18, 53, 112],
+  [59, 73, 108],
+  [87, 93, 109],
+  [112, 113, 115],
+  [138, 134, 120],
+  [165, 156, 116],
+  [195, 179, 105],
+  [225, 204, 85],
+  [254, 232, 56],
+];
 
 // The square root spends the colours where dispersed weights are: 1/16 of the weight is a quarter of the way.
 function heat(thousandths) {
@@ -17,23 +27,50 @@ function showHeatMaps(data) {
   if (!data.heat_maps.length) return;
   const arms = distinct(data.heat_maps.map((map) => map.arm));
   const normalizers = distinct(data.heat_maps.map((map) => map.normalizer));
-  const state = {arm: arms.find((arm) => arm === paperArm(data)) ?? arms[0],
-                 normalizer: normalizers.find((name) => family(name) === "softmax") ?? normalizers[0]};
+  const state = {
+    arm: arms.find((arm) => arm === paperArm(data)) ?? arms[0],
+    normalizer: normalizers.find((name) => family(name) === "softmax") ?? normalizers[0],
+  };
   const panels = node("div", {class: "panels"});
   const readout = node("p", {class: "readout"});
   const fill = () => {
-    const maps = data.heat_maps.filter((m) => m.arm === state.arm && m.normalizer === state.normalizer).sort((a, b) => a.n - b.n);
+    const maps = data.heat_maps
+      .filter((m) => m.arm === state.arm && m.normalizer === state.normalizer)
+      .sort((a, b) => a.n - b.n);
     panels.replaceChildren(...maps.map((map) => panel(map, readout)));
-    readout.textContent = maps.length ? `Seed ${shown(maps[0].seed)}. Point at a cell to read its weight.` : "No heat maps of this pair are in the page.";
+    readout.textContent = maps.length
+      ? `Seed ${shown(maps[0].seed)}. Point at a cell to read its weight.`
+      : "No heat maps of this pair are in the page.";
   };
   section("heat-maps").append(
-    node("div", {class: "controls"},
-         choice("Training", arms, state.arm, (arm) => { state.arm = arm; fill(); }),
-         choice("Normalizer", normalizers, state.normalizer, (name) => { state.normalizer = name; fill(); })),
-    panels, scale(), readout);
+    node(
+      "div",
+      {class: "controls"},
+      choice("Training", arms, state.arm, (arm) => {
+        state.arm = arm;
+        fill();
+      }),
+      choice("Normalizer", normalizers, state.normalizer, (name) => {
+        state.normalizer = name;
+        fill();
+      }),
+    ),
+    panels,
+    scale(),
+    readout,
+  );
   if (data.heat_maps_left_out.length)
-    document.getElementById("heat-maps").append(node("p", {class: "note"},
-      "Left out to keep this file small: " + data.heat_maps_left_out.map((m) => `${m.arm} ${m.normalizer}`).join(", ") + "."));
+    document
+      .getElementById("heat-maps")
+      .append(
+        node(
+          "p",
+          {class: "note"},
+          "Left out to keep this file small: " +
+            data.heat_maps_left_out.map((m) => `${m.arm} ${m.normalizer}`).join(", ") +
+            ".",
+        ),
+      );
   fill();
 }
 
@@ -46,17 +83,26 @@ function panel(map, readout) {
     pen.fillStyle = heat(weight);
     pen.fillRect((index % items) * cell, Math.floor(index / items) * cell, cell, cell);
   }
-  canvas.setAttribute("aria-label", `n = ${count(n)}: mean weight ${decimal(mean)} on the largest item over ${plural(sets, "set")}`);
+  canvas.setAttribute(
+    "aria-label",
+    `n = ${count(n)}: mean weight ${decimal(mean)} on the largest item over ${plural(sets, "set")}`,
+  );
   canvas.addEventListener("pointermove", (event) => {
     const box = canvas.getBoundingClientRect();
     const column = Math.min(items - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * items)));
     const line = Math.min(sets - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * sets)));
     const weight = thousandths[line * items + column];
     const rank = items - column;
-    readout.textContent = `n = ${count(n)}, set ${line + 1}, ${rank === 1 ? "largest item" : `item ${rank} from the largest`}: weight ` +
+    readout.textContent =
+      `n = ${count(n)}, set ${line + 1}, ${rank === 1 ? "largest item" : `item ${rank} from the largest`}: weight ` +
       (weight === null ? kNone : decimal(weight / 1000));
   });
-  return node("figure", {}, canvas, node("figcaption", {}, `n = ${count(n)}`, node("span", {"data-value": mean}, decimal(mean))));
+  return node(
+    "figure",
+    {},
+    canvas,
+    node("figcaption", {}, `n = ${count(n)}`, node("span", {"data-value": mean}, decimal(mean))),
+  );
 }
 
 function scale() {

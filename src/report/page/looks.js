@@ -4,8 +4,12 @@
 const kColours = ["vermillion", "green", "purple", "sky", "amber", "blue", "brown", "grey"];
 const kDashes = [[], [9, 4], [4, 3], [12, 3, 2, 3]];
 const kOwnColour = new Map([
-  ["softmax", "vermillion"], ["entropy_target", "green"], ["adaptive", "purple"], ["peak_target", "sky"],
-  ["softpick", "amber"], ["hard", "grey"],
+  ["softmax", "vermillion"],
+  ["entropy_target", "green"],
+  ["adaptive", "purple"],
+  ["peak_target", "sky"],
+  ["softpick", "amber"],
+  ["hard", "grey"],
 ]);
 
 function looksOf(normalizers) {
@@ -29,11 +33,18 @@ function looksOf(normalizers) {
 }
 
 function paint(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  return getComputedStyle(document.documentElement)
+    .getPropertyValue("--" + name)
+    .trim();
 }
 
 function withAlpha(hex, alpha) {
-  return hex + Math.round(255 * alpha).toString(16).padStart(2, "0");
+  return (
+    hex +
+    Math.round(255 * alpha)
+      .toString(16)
+      .padStart(2, "0")
+  );
 }
 
 // A short piece of the line, for legends.
@@ -56,6 +67,5 @@ function lineSample({colour, dash}) {
 // Canvases keep the colours they were drawn with: draw again when the page turns dark, light or to paper.
 function redrawWhenColoursChange(owner, draw) {
   draw();
-  for (const query of ["(prefers-color-scheme: dark)", "print"])
-    matchMedia(query).addEventListener("change", draw);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw);
 }

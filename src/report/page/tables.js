@@ -2,13 +2,22 @@
 
 const three = (value) => decimal(value, 3);
 const kColumns = [
-  ["training", (r) => r.arm, "words"], ["normalizer", (r) => r.normalizer, "words"], ["n", (r) => r.n, count],
-  ["seeds", (r) => r.seeds, count], ["sets", (r) => r.sets, count], ["accuracy", (r) => r.accuracy, percent],
-  ["95 % interval", (r) => r.accuracy_low, (_, r) => interval(r)], ["entropy", (r) => r.entropy, three],
-  ["peak weight", (r) => r.peak_weight, three], ["weight on right", (r) => r.right_weight, three],
-  ["temperature β", (r) => r.temperature, three], ["score spread", (r) => r.spread, (v) => decimal(v, 2)],
-  ["ranked first", (r) => r.ranked_first, percent], ["hard right", (r) => r.hard_accuracy, percent],
-  ["largest weight", (r) => r.largest_peak_weight, three], ["its bound", (r) => r.weight_bound, three],
+  ["training", (r) => r.arm, "words"],
+  ["normalizer", (r) => r.normalizer, "words"],
+  ["n", (r) => r.n, count],
+  ["seeds", (r) => r.seeds, count],
+  ["sets", (r) => r.sets, count],
+  ["accuracy", (r) => r.accuracy, percent],
+  ["95 % interval", (r) => r.accuracy_low, (_, r) => interval(r)],
+  ["entropy", (r) => r.entropy, three],
+  ["peak weight", (r) => r.peak_weight, three],
+  ["weight on right", (r) => r.right_weight, three],
+  ["temperature β", (r) => r.temperature, three],
+  ["score spread", (r) => r.spread, (v) => decimal(v, 2)],
+  ["ranked first", (r) => r.ranked_first, percent],
+  ["hard right", (r) => r.hard_accuracy, percent],
+  ["largest weight", (r) => r.largest_peak_weight, three],
+  ["its bound", (r) => r.weight_bound, three],
 ];
 
 function showNumbers(data) {
@@ -22,7 +31,10 @@ function showNumbers(data) {
       order.column = title;
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", order.direction > 0 ? "ascending" : "descending");
-      fillNumbers(body, [...data.rows].sort((a, b) => order.direction * compare(value(a), value(b))));
+      fillNumbers(
+        body,
+        [...data.rows].sort((a, b) => order.direction * compare(value(a), value(b))),
+      );
     });
     return head;
   });
@@ -32,9 +44,19 @@ function showNumbers(data) {
 }
 
 function fillNumbers(body, rows) {
-  body.replaceChildren(...rows.map((row) => node("tr", {}, ...kColumns.map(([, value, kind]) =>
-    kind === "words" ? node("td", {class: "words"}, rule(value(row)))
-                     : node("td", {"data-value": value(row)}, kind(value(row), row))))));
+  body.replaceChildren(
+    ...rows.map((row) =>
+      node(
+        "tr",
+        {},
+        ...kColumns.map(([, value, kind]) =>
+          kind === "words"
+            ? node("td", {class: "words"}, rule(value(row)))
+            : node("td", {"data-value": value(row)}, kind(value(row), row)),
+        ),
+      ),
+    ),
+  );
 }
 
 // Numbers that were not measured come last.
@@ -46,7 +68,9 @@ function compare(a, b) {
 function showPublished(data) {
   const arm = paperArm(data);
   const rules = distinct(data.published.map((p) => p.normalizer)).filter((name) => member(data, name));
-  const sizes = distinct(data.published.map((p) => p.n)).filter((n) => data.sizes.includes(n)).sort((a, b) => a - b);
+  const sizes = distinct(data.published.map((p) => p.n))
+    .filter((n) => data.sizes.includes(n))
+    .sort((a, b) => a - b);
   if (!arm || !rules.length || !sizes.length) return;
   const tests = new Map(data.tests.filter((test) => test.arm === arm).map((test) => [test.n, test]));
   const body = node("tbody");
@@ -55,17 +79,33 @@ function showPublished(data) {
     for (const name of rules) {
       const theirs = data.published.find((p) => p.normalizer === name && p.n === n);
       const ours = rowAt(data, arm, member(data, name), n);
-      line.append(node("td", {class: theirs?.remembered ? "remembered" : ""}, theirs ? percent(theirs.accuracy) : kNone),
-                  ours ? node("td", {"data-value": ours.accuracy, title: interval(ours)}, percent(ours.accuracy)) : node("td", {}, kNone));
+      line.append(
+        node("td", {class: theirs?.remembered ? "remembered" : ""}, theirs ? percent(theirs.accuracy) : kNone),
+        ours
+          ? node("td", {"data-value": ours.accuracy, title: interval(ours)}, percent(ours.accuracy))
+          : node("td", {}, kNone),
+      );
     }
     const test = tests.get(n);
     if (tests.size)
-      line.append(node("td", {}, test ? (100 * test.difference).toFixed(1) : kNone),
-                  test ? node("td", {"data-value": test.p}, pValue(test.p)) : node("td", {}, kNone));
+      line.append(
+        node("td", {}, test ? (100 * test.difference).toFixed(1) : kNone),
+        test ? node("td", {"data-value": test.p}, pValue(test.p)) : node("td", {}, kNone),
+      );
     body.append(line);
   }
-  const upper = node("tr", {}, node("th", {}), ...rules.map((name) => node("th", {scope: "colgroup", colspan: 2}, rule(name))));
-  const lower = node("tr", {}, node("th", {scope: "col"}, "n"), ...rules.flatMap(() => [node("th", {scope: "col"}, "paper A"), node("th", {scope: "col"}, "ours")]));
+  const upper = node(
+    "tr",
+    {},
+    node("th", {}),
+    ...rules.map((name) => node("th", {scope: "colgroup", colspan: 2}, rule(name))),
+  );
+  const lower = node(
+    "tr",
+    {},
+    node("th", {scope: "col"}, "n"),
+    ...rules.flatMap(() => [node("th", {scope: "col"}, "paper A"), node("th", {scope: "col"}, "ours")]),
+  );
   if (tests.size) {
     const {first, second, seeds} = [...tests.values()][0];
     upper.append(node("th", {scope: "colgroup", colspan: 2}, `${second} − ${first}`));
@@ -73,7 +113,7 @@ function showPublished(data) {
   }
   const place = section("published");
   place.append(scrolling("Published and ours", node("table", {}, node("thead", {}, upper, lower), body)));
-  if (data.published.some((p) => p.remembered))
-    place.append(node("p", {class: "note"}, "Italics: remembered from the paper's figure, not copied from its table."));
+  if (data.published.some((p) => p.remembered && sizes.includes(p.n)))
+    place.append(node("p", {class: "note"}, "Italics: from memory, not copied from the paper's table."));
   if (!tests.size) place.append(node("p", {class: "note"}, "This run has one seed, so no p value."));
 }

@@ -40,7 +40,7 @@ function decimal(value, digits = 3) {
 function sizeFromLog10(log10) {
   if (log10 === null) return kNone;
   if (log10 < 9) return count(Math.ceil(10 ** log10));
-  return "about 10" + String(Math.round(log10)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+  return "~10" + String(Math.round(log10)).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
 }
 
 function pValue(p) {

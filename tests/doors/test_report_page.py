@@ -1,0 +1,357 @@
+"""The report page as a reader meets it: in a browser, without a network, at two widths, in light and in dark.
+
+The results are synthetic: tests/support/synthetic_results.py.
+"""
+import contextlib
+import copy
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from playwright.sync_api import sync_playwright
+from synthetic_results import PRESETS, synthetic_results
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAKER = pathlib.Path(os.environ.get("SHARPMAX_BINARY", ROOT / "build/sharpmax")).parent / "tests/make_report_page"
+CHROMIUM = shutil.which("chromium")
+LOOKS = [(375, "light"), (375, "dark"), (1280, "light"), (1280, "dark")]
+
+
+def write_page(results, path, maker=MAKER):
+    done = subprocess.run([str(maker)], input=json.dumps(results).encode(), capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    path.write_bytes(done.stdout)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    assert CHROMIUM, "chromium is not there; scripts/setup test installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(results, file) of a preset, made once."""
+    folder, known = tmp_path_factory.mktemp("pages"), {}
+
+    def make(preset):
+        if preset not in known:
+            results = synthetic_results(preset)
+            known[preset] = results, write_page(results, folder / f"{preset}.html")
+        return known[preset]
+    return make
+
+
+@contextlib.contextmanager
+def opened(browser, path, width=1280, scheme="light"):
+    """The page, and on leaving: it was silent and asked for nothing but itself."""
+    context = browser.new_context(offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, said, asked = context.new_page(), [], []
+    # Chromium remarks on the tests' own reading of pixels.
+    page.on("console", lambda m: "willReadFrequently" in m.text or said.append(m.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_selector("#provenance:not([hidden])")
+    yield page
+    context.close()
+    assert said == []
+    assert asked == [path.as_uri()]
+
+
+def percent(share):
+    """As words.js writes it."""
+    if share in (0, 1):
+        return f"{100 * share:.0f}\u202f%"
+    for digits in (1, 2):
+        text = f"{100 * share:.{digits}f}"
+        if 0 < float(text) < 100:
+            return text + "\u202f%"
+    return "<0.01\u202f%" if share < 0.5 else ">99.99\u202f%"
+
+
+@pytest.mark.parametrize("preset,width,scheme", [("quick", *look) for look in LOOKS] + [
+    (preset, *look) for preset in PRESETS if preset != "quick" for look in LOOKS[1:3]])
+def test_the_page_is_silent_alone_small_and_fits_its_width(browser, made, preset, width, scheme):
+    _, path = made(preset)
+    assert path.stat().st_size < 1_000_000
+    with opened(browser, path, width, scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for details in page.query_selector_all("details"):
+            details.query_selector("summary").click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# The share of a canvas' columns that hold a pixel within a few steps of a colour of the page.
+COLUMNS_WITH = """([canvas, name]) => {
+  const hex = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const want = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const columns = new Set();
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i + 3] > 200 && want.every((w, j) => Math.abs(w - data[i + j]) < 12)) columns.add((i / 4) % canvas.width);
+  return columns.size / canvas.width;
+}"""
+
+
+@pytest.mark.parametrize("width,scheme", LOOKS)
+def test_every_chart_has_its_curves(browser, made, width, scheme):
+    _, path = made("both")
+    with opened(browser, path, width, scheme) as page:
+        def share(section, colour):
+            return page.evaluate(COLUMNS_WITH, [page.query_selector(f"#{section} .uplot canvas"), colour])
+
+        assert share("two-by-two", "vermillion") > 0.5 and share("two-by-two", "green") > 0.5
+        # One at a time, since curves may lie on each other. Labels at the ends are of the same colour, but short.
+        colours = {"softmax": "vermillion", "adaptive": "purple", "entropy_target:nats=0.1": "green", "hard": "grey"}
+        for name in [*colours, "published curves, dotted"]:
+            page.get_by_label(name, exact=True).uncheck()
+        for name, colour in colours.items():
+            assert share("accuracy", colour) == share("entropy", colour) == 0
+            page.get_by_label(name, exact=True).check()
+            assert share("accuracy", colour) > 0.5 and share("entropy", colour) > 0.5, name
+            page.get_by_label(name, exact=True).uncheck()
+
+
+def test_a_curve_passes_where_the_number_says(browser, made):
+    """The middle of softmax's marker at each size, read back from pixels, is the measured accuracy."""
+    results, path = made("paper")
+    with opened(browser, path) as page:
+        for name in ("adaptive", "entropy_target:nats=0.1", "hard", "published curves, dotted"):
+            page.get_by_label(name, exact=True).uncheck()
+        found = page.evaluate("""() => {
+          const canvas = document.querySelector("#accuracy .uplot canvas");
+          const over = document.querySelector("#accuracy .u-over").getBoundingClientRect();
+          const box = canvas.getBoundingClientRect(), ratio = canvas.width / box.width;
+          const pen = canvas.getContext("2d");
+          const heights = [];
+          const sizes = JSON.parse(document.getElementById("results").textContent).settings.sizes;
+          const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
+          const low = Math.log2(sizes[0] / edge), high = Math.log2(sizes.at(-1) * edge);
+          for (const n of sizes) {
+            const x = Math.round((over.left - box.left + over.width * (Math.log2(n) - low) / (high - low)) * ratio);
+            const {data} = pen.getImageData(x, 0, 1, canvas.height);
+            const rows = [];
+            for (let y = 0; y < canvas.height; ++y)
+              if (data[4 * y] > 150 && data[4 * y + 2] < 60 && data[4 * y + 3] > 200) rows.push(y);
+            const middle = rows.reduce((a, b) => a + b, 0) / rows.length / ratio;
+            heights.push(1.02 * (1 - (middle - (over.top - box.top)) / over.height));
+          }
+          return heights;
+        }""")
+    measured = {r["n"]: r["accuracy"] for r in results["summary"] if r["normalizer"] == "softmax"}
+    assert found == pytest.approx([measured[n] for n in sorted(measured)], abs=0.01)  # a pixel is 0.004
+
+
+@pytest.mark.parametrize("preset", ["quick", "paper"])
+def test_every_number_is_that_of_the_results(browser, made, preset):
+    results, path = made(preset)
+    with opened(browser, path) as page:
+        rows = page.eval_on_selector_all("#all-rows tbody tr", """(rows) => rows.map((row) => [...row.cells].map(
+            (cell) => [cell.textContent, cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)]))""")
+        assert len(rows) == len(results["summary"])
+        for shown, row in zip(rows, results["summary"]):
+            text, value = zip(*shown)
+            assert text[:3] == (row["arm"], row["normalizer"], f"{row['n']:,}")
+            fields = ["n", "seeds", None, "accuracy", "accuracy_low", "entropy", "peak_weight", "right_weight"]
+            assert [v for v, f in zip(value[2:], fields) if f] == [row[f] for f in fields if f]
+            assert text[5] == percent(row["accuracy"])
+            assert text[6] == f"{100 * row['accuracy_low']:.1f}–{100 * row['accuracy_high']:.1f}"
+            assert value[12:14] == (row["ranked_first"], row["hard_accuracy"])
+        first = [r for r in results["summary"] if r["normalizer"] == "softmax" and r["arm"] == "paper"]
+        verdict = page.text_content("#verdict")
+        assert percent(first[0]["accuracy"]) in verdict and percent(first[-1]["accuracy"]) in verdict
+        best = max((r for r in results["summary"] if r["n"] == first[-1]["n"] and r["normalizer"] != "hard"),
+                   key=lambda r: r["accuracy"])
+        assert best["normalizer"] in verdict and percent(best["accuracy"]) in verdict
+
+
+def test_why_it_fails_counts_over_all_seeds(browser, made):
+    results, path = made("paper")
+    with opened(browser, path) as page:
+        page.get_by_label("Normalizer").first.select_option(label="adaptive")
+        cells = page.eval_on_selector_all("#failure tbody tr", """(rows) => rows.map((row) => [...row.cells].map(
+            (cell) => cell.dataset.value === undefined ? null : Number(cell.dataset.value)))""")
+        bars = page.eval_on_selector_all("#failure .stack",
+                                         "(bars) => bars.map((bar) => [...bar.children].map((p) => p.style.width))")
+    sizes = sorted({r["n"] for r in results["results"]})
+    assert len(cells) == len(bars) == len(sizes)
+    for n, line, bar in zip(sizes, cells, bars):
+        rows = [r for r in results["results"] if r["n"] == n and r["normalizer"] == "adaptive"]
+        sets = sum(r["sets"] for r in rows)
+        share = {f: sum(r[f] for r in rows) / sets for f in rows[0] if f.startswith("hard_") and "rule" in f}
+        assert line[3:6] == pytest.approx([share["hard_right_rule_wrong"], share["hard_wrong_rule_wrong"],
+                                           share["hard_wrong_rule_right"]], rel=1e-12)
+        assert sum(float(width.rstrip("%")) for width in bar) == pytest.approx(100, abs=1e-3)
+
+
+def test_the_published_table_stands_beside_ours_with_p_values(browser, made):
+    results, path = made("paper")
+    with opened(browser, path) as page:
+        lines = page.eval_on_selector_all("#published tbody tr",
+                                          "(rows) => rows.map((row) => [...row.cells].map((c) => c.textContent))")
+        italics = page.eval_on_selector_all("#published .remembered", "(cells) => cells.map((c) => c.textContent)")
+    ours = {(r["normalizer"], r["n"]): r["accuracy"] for r in results["summary"]}
+    theirs = {(r["normalizer"], r["n"]): r["accuracy"] for r in results["published"]}
+    assert len(lines) == len(results["tests"])
+    for line, test in zip(lines, results["tests"]):
+        n = test["n"]
+        shares = [table[name, n] for name in ("softmax", "adaptive") for table in (theirs, ours)]
+        assert line[:5] == [f"{n:,}", *map(percent, shares)]
+        assert float(line[6]) == pytest.approx(test["p"], rel=0.06, abs=6e-4)  # two digits are shown
+    assert len(italics) == sum(p["remembered"] for p in results["published"])
+
+
+def test_heat_maps_show_the_weights(browser, made):
+    results, path = made("both")
+    with opened(browser, path) as page:
+        page.get_by_label("Training").last.select_option(label="sharp")
+        page.get_by_label("Normalizer").last.select_option(label="softmax")
+        panels = page.query_selector_all("#heat-maps figure")
+        maps = [m for m in results["heat_maps"] if (m["arm"], m["normalizer"], m["seed"]) == ("sharp", "softmax", 0)]
+        assert len(panels) == len(maps)
+        for panel, heat_map in zip(panels, maps):
+            # Red grows with the weight all along the ramp, but for its first steps.
+            red = panel.eval_on_selector("canvas", """(canvas) => {
+              const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+              return [...Array(32).keys()].map((line) => [...Array(16).keys()].map(
+                (column) => data[4 * (canvas.width * (8 * line + 4) + 8 * column + 4)]));
+            }""")
+            for line, weights in zip(red, heat_map["weights"]):
+                assert line.index(max(line)) == weights.index(max(weights))
+            mean = sum(line[-1] for line in heat_map["weights"]) / 32
+            assert float(panel.eval_on_selector("figcaption span", "(s) => s.dataset.value")) == pytest.approx(mean)
+
+
+def test_a_run_with_too_many_heat_maps_stays_small_and_says_so(browser, tmp_path):
+    results = synthetic_results("quick")
+    for i in range(2):
+        for heat_map in [m for m in results["heat_maps"] if m["arm"] in ("paper", "sharp")]:
+            results["heat_maps"].append({**heat_map, "arm": f"{heat_map['arm']}-{i}"})
+    path = write_page(results, tmp_path / "page.html")
+    assert path.stat().st_size < 1_000_000
+    with opened(browser, path) as page:
+        assert "Left out to keep this file small: " in page.text_content("#heat-maps")
+
+
+HOSTILE = ["</ScRipt><img src=x onerror=window.pwned=1>", "</script><img src=x onerror=window.pwned=1>",
+           "<!--<script>window.pwned=1//", "\u202edrawkcab", "__proto__", "\"><svg/onload=window.pwned=1>", "x" * 300]
+
+
+def renamed(value, names):
+    if isinstance(value, dict):
+        return {key: renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_hostile_strings_are_shown_and_nothing_more(browser, made, tmp_path, width):
+    results = copy.deepcopy(made("quick")[0])
+    # Normalizers and arms that are drawn at once, in every list, table, label and readout.
+    names = [*HOSTILE, *("hard:" + text for text in HOSTILE)]
+    results = renamed(results, dict(zip(results["settings"]["normalizers"][1:], names)))
+    results = renamed(results, {"sharp": HOSTILE[0] + HOSTILE[3]})
+    text = "\n".join(HOSTILE)
+    for field in ("command", "sharpmax", "preset", "created"):
+        results[field] = text
+    results["arms"][0]["training"] |= {text: text, "normalizer": text}
+    with opened(browser, write_page(results, tmp_path / "page.html"), width) as page:
+        page.get_by_label("Normalizer").last.select_option(index=1)
+        page.click("#accuracy summary")
+        for box in page.query_selector_all("#accuracy details input"):
+            box.check()
+        page.query_selector_all("#accuracy input[type=radio]")[1].check()
+        page.hover("#accuracy .u-over")
+        assert page.evaluate("window.pwned") is None
+        assert page.query_selector_all("img, svg, main script, #verdict script") == []
+        assert page.text_content("#provenance code") == text.replace("\u202e", "\\u202e")
+        assert "\u202e" not in page.inner_text("body")
+        assert len(page.query_selector_all("#all-rows tbody tr")) == len(results["summary"])
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_script_runs_but_the_one_of_the_page(browser, made):
+    context = browser.new_context(offline=True)
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(made("both")[1].as_uri())
+    assert said == []
+    page.evaluate("""() => {
+      const script = document.createElement("script");
+      try {
+        script.textContent = "window.pwned = 1";
+        document.body.append(script);
+      } catch (error) {
+        console.error(error.message);
+      }
+      const image = document.createElement("img");
+      image.src = "https://example.invalid/x.png";
+      document.body.append(image);
+    }""")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.pwned") is None
+    assert any("Content Security Policy" in text or "Trusted" in text for text in said), said
+    context.close()
+
+
+def test_everything_can_be_done_by_keyboard(browser, made):
+    results, path = made("both")
+    with opened(browser, path) as page:
+        seen = set()
+        for _ in range(120):
+            page.keyboard.press("Tab")
+            seen.add(page.evaluate("""() => {
+              const e = document.activeElement;
+              return [e.tagName, e.type ?? "", e.closest("section")?.id ?? ""].join(" ");
+            }"""))
+        for wanted in ["A  ", "DIV  two-by-two", "INPUT radio accuracy", "INPUT checkbox accuracy", "DIV  accuracy",
+                       "DIV  entropy", "SELECT select-one failure", "SELECT select-one heat-maps",
+                       "BUTTON button numbers", "DIV  numbers"]:
+            assert wanted in seen, (wanted, sorted(seen))
+        page.focus("#accuracy .chart")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        row = next(r for r in results["summary"] if (r["arm"], r["normalizer"], r["n"]) == ("paper", "adaptive", 32))
+        readout = page.text_content("#accuracy .readout")
+        assert readout.startswith("n = 32") and f"adaptive {percent(row['accuracy'])}" in readout
+
+
+def test_a_heading_sorts_up_then_down(browser, made):
+    _, path = made("both")
+    with opened(browser, path) as page:
+        read = """(rows) => rows.map((row) => Number(row.cells[5].dataset.value))"""
+        for direction in (1, -1):
+            page.get_by_role("button", name="accuracy").click()
+            values = page.eval_on_selector_all("#all-rows tbody tr", read)
+            assert values == sorted(values, reverse=direction < 0)
+        assert page.get_by_role("columnheader", name="accuracy").get_attribute("aria-sort") == "descending"
+
+
+def test_a_build_without_uplot_says_so_in_one_sentence():
+    done = subprocess.run([str(MAKER) + "_without_uplot"], input="", capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "report: this build has no uPlot; run make setup and build again\n"
+
+
+def test_retrieve_writes_the_page_of_what_it_measured(browser, tmp_path):
+    binary = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build/sharpmax"))
+    done = subprocess.run([binary, "retrieve", "--steps", "20", "--sizes", "16,64", "--sets-scale", "0.002",
+                           "--directory", "run", "--json", "r.json", "--html", "<r>.html"], cwd=tmp_path,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "r.json").read_text())
+    with opened(browser, tmp_path / "<r>.html") as page:
+        assert page.text_content("#provenance code") == results["command"]
+        values = page.eval_on_selector_all("#all-rows tbody tr",
+                                           "(rows) => rows.map((row) => Number(row.cells[5].dataset.value))")
+        assert values == [row["accuracy"] for row in results["summary"]]
+        assert len(page.query_selector_all("#heat-maps figure")) == 2
