@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "normalizer/definition.h"
@@ -163,7 +165,8 @@ void add_over_seeds(const RunOutcome& outcome, Json& summary, Json& tests) {
   }
 }
 
-Json heat_map_json(const TestedHead& tested, const HeatMap& map) {
+// `given`: the rule as it stands in the settings, whatever was learned.
+Json heat_map_json(const TestedHead& tested, const HeatMap& map, const std::string& given) {
   Json rows = Json::array();
   for (std::int64_t set = 0; set < map.sets; ++set) {
     Json row = Json::array();
@@ -171,13 +174,8 @@ Json heat_map_json(const TestedHead& tested, const HeatMap& map) {
       row.push_back(number(shortest(map.weights[static_cast<std::size_t>(set * map.items + item)])));
     rows.push_back(std::move(row));
   }
-  return {{"arm", tested.head.arm},
-          {"seed", tested.head.seed},
-          {"normalizer", map.normalizer},
-          {"n", map.n},
-          {"sets", map.sets},
-          {"items", map.items},
-          {"weights", rows}};
+  return {{"arm", tested.head.arm}, {"seed", tested.head.seed}, {"normalizer", given}, {"n", map.n},
+          {"sets", map.sets},       {"items", map.items},       {"weights", rows}};
 }
 
 }  // namespace
@@ -189,10 +187,14 @@ Json results_json(const RunOutcome& outcome) {
   for (const TestedHead& tested : outcome.heads) {
     heads.push_back(head_json(tested));
     for (const Evaluation& evaluation : tested.by_size) {
-      for (std::size_t k = 0; k < evaluation.measurements.size(); ++k)
+      std::map<std::string, std::string> given;
+      for (std::size_t k = 0; k < evaluation.measurements.size(); ++k) {
+        given[evaluation.measurements[k].normalizer] = run.test.normalizers[k].text();
         results.push_back(result_json(tested, evaluation.measurements[k], run.test.normalizers[k],
                                       evaluation.bound_violations));
-      for (const HeatMap& map : evaluation.heat_maps) heat_maps.push_back(heat_map_json(tested, map));
+      }
+      for (const HeatMap& map : evaluation.heat_maps)
+        heat_maps.push_back(heat_map_json(tested, map, given[map.normalizer]));
     }
   }
   add_over_seeds(outcome, summary, tests);

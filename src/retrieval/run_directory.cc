@@ -93,7 +93,7 @@ void RunDirectory::settle(const RunSettings& settings, Existing existing) const 
   }
   if (existing == Existing::overwrite) {
     for (const char* folder : kFolders) erase(root_ / folder);
-    for (const char* file : {"results.json", "results.csv"}) erase(root_ / file);
+    erase(root_ / "results.json");
     erase(settings_file);  // last: killed before this, the directory still says what was in it
     begun = false;
   }

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import random
@@ -89,7 +90,7 @@ def test_the_json_has_what_its_schema_promises(tmp_path):
 
 
 def test_csv_has_one_line_for_each_result_and_the_text_fits_80_columns(tmp_path):
-    finished = done(*TINY, "--csv", "r.csv", "--json", "r.json", "--normalizers",
+    finished = done(*TINY, "--csv", "r.csv", "--json", "r.json", "-o", "r.html", "--normalizers",
                     "softmax;adaptive;entropy_target:nats=0.1;entmax:alpha=1.3;top_k:k=4,beta=2", cwd=tmp_path)
     found = json.loads((tmp_path / "r.json").read_text())
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
@@ -100,6 +101,8 @@ def test_csv_has_one_line_for_each_result_and_the_text_fits_80_columns(tmp_path)
     for words in ("Trained on at most 16 items", "Arm paper", "Arm sharp", "why", "What is certain", "0 of",
                   "The paper's table beside ours", "Recipe and normalizer"):
         assert words in finished.stdout
+    page = (tmp_path / "r.html").read_text()
+    assert page.lower().startswith("<!doctype html") and "nats=0.1" in page
     help_text = done("--help", cwd=tmp_path).stdout
     assert max(map(len, help_text.splitlines())) <= 80
     for flag in ("--learning-rate", "--scale-scores", "--train-normalizer", "--least-width", "--precision"):
@@ -113,7 +116,7 @@ def test_the_number_of_threads_changes_no_byte(tmp_path):
     assert heads(tmp_path / "t1") == heads(tmp_path / "t2")
 
 
-LONGER = ("--width", 16, "--steps", 3000, "--sizes", "16,64,1024,4096", "--sets-scale", 0.2, "--checkpoint-seconds", 0.01)
+LONGER = ("--width", 16, "--steps", 2000, "--sizes", "16,64,1024,4096", "--sets-scale", 0.2, "--checkpoint-seconds", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +255,13 @@ def test_a_saved_head_tested_again_gives_the_same_numbers(tmp_path):
                             "--normalizers", "softmax;hard;ssmax", "--json", "-", cwd=tmp_path).stdout)
     assert again["results"] == [r for r in found["results"] if r["arm"] == "sharp"]
     assert again["heads"][0]["spread"] == [h for h in found["heads"] if h["arm"] == "sharp"][0]["spread"]
-    assert again["heads"][0]["normalizer"] != "ssmax"  # what it learned
+    name, _, parameters = again["heads"][0]["normalizer"].partition(":")  # with what it learned
+    learned = {key: float(value) for key, value in (pair.split("=") for pair in parameters.split(","))}
+    assert name == "ssmax" and learned["s"] != 1
+    for r in again["results"]:
+        if r["normalizer"] == "ssmax":
+            wanted = learned["s"] * math.log(r["n"]) + learned.get("b", 0)
+            assert r["temperature"] == pytest.approx(wanted, rel=1e-6)
     assert "does not go with --head" in refused(2, "--head", "run/heads/sharp-0.safetensors", "--steps", 5, cwd=tmp_path)
     assert "wanted sharpmax.head/1" in refused(3, "--head", "run/checkpoints/sharp-0.safetensors", cwd=tmp_path)
     assert refused(3, "--head", "no-such-file", cwd=tmp_path)
