@@ -55,7 +55,8 @@ void add_run(CLI::App& words, RetrieveOptions& o) {
     words.add_option(flag, into, what)->option_text(shape)->group("Run");
   };
   text("--preset", o.preset, "NAME", "quick (default), paper or sharp");
-  text("--arms", o.arms, "NAMES", "Ways of training, of paper, sharp, sharp-mlp (default: the preset's)");
+  text("--arms", o.arms, "NAMES",
+       "Ways of training, of paper, sharp, sharp-mlp, crowded-softmax (default: the preset's)");
   words.add_option("--seeds", o.seeds, "How many heads of each arm: seeds 0, 1, ...")
       ->option_text("N")
       ->check(CLI::Range(1, 100'000))

@@ -54,18 +54,11 @@ std::vector<std::string> pieces_of(const std::string& text, char separator) {
   return pieces;
 }
 
-// The preset's own arm of that name, or another preset's.
-Arm arm_named(const std::string& name, const RunSettings& chosen) {
-  std::vector<std::string> known;
-  for (const RunSettings& run : {chosen, preset("quick"), preset("paper"), preset("sharp")}) {
-    for (const Arm& arm : run.arms) {
-      if (arm.name == name) return arm;
-      if (std::find(known.begin(), known.end(), arm.name) == known.end()) known.push_back(arm.name);
-    }
-  }
-  std::string all;
-  for (const std::string& word : known) all += (all.empty() ? "" : ", ") + word;
-  refuse(fmt::format("--arms: {} is none of {}", in_quotes(name), all));
+// The preset's own arm of that name, or the one that has it everywhere.
+Arm arm_of(const std::string& name, const RunSettings& chosen) {
+  for (const Arm& arm : chosen.arms)
+    if (arm.name == name) return arm;
+  return named_arm(name);
 }
 
 void place_arms(const RetrieveOptions& options, RunSettings& run) {
@@ -74,7 +67,7 @@ void place_arms(const RetrieveOptions& options, RunSettings& run) {
   for (const std::string& name : pieces_of(options.arms, ',')) {
     for (const Arm& arm : arms)
       if (arm.name == name) refuse(fmt::format("--arms: {} is given twice", in_quotes(name)));
-    arms.push_back(arm_named(name, run));
+    arms.push_back(arm_of(name, run));
   }
   run.arms = std::move(arms);
 }

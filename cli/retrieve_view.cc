@@ -48,6 +48,7 @@ const Json* RetrieveView::test(const std::string& arm, const std::string& normal
 }
 
 std::string RetrieveView::named(const std::string& name) const {
+  if (std::find(normalizers_.begin(), normalizers_.end(), name) != normalizers_.end()) return name;
   for (const std::string& text : normalizers_)
     if (text.substr(0, text.find(':')) == name) return text;
   return "";

@@ -27,7 +27,7 @@ class RetrieveView {
   }
   // Of "tests", softmax against this one; null where there is none.
   const Json* test(const std::string& arm, const std::string& normalizer, std::int64_t n) const;
-  // The first of the tested normalizers with this name, whatever its parameters; empty: none.
+  // Of the tested normalizers the one with this name: with its defaults, else the first; empty: none.
   std::string named(const std::string& name) const;
   bool has_arm(const std::string& arm) const;
   // By accuracy at size n, best first; hard is left out: it is no normalizer one can train with.
