@@ -160,13 +160,21 @@ std::string certificate_line(const RetrieveView& view, const Json& head) {
          "\n";
 }
 
+// All heads, or the first of each arm if there are many.
 std::string certificates(const RetrieveView& view, bool colour) {
-  constexpr std::size_t kShown = 6;
+  constexpr std::size_t kMany = 4;
   const Json& heads = view.json()["heads"];
   std::string text = inked("What is certain", Ink::bold, colour) + "\n";
-  for (std::size_t i = 0; i < heads.size() && i < kShown; ++i) text += certificate_line(view, heads[i]);
-  if (heads.size() > kShown)
-    text += fmt::format("... and {} more heads, in the JSON.\n", heads.size() - kShown);
+  std::size_t left_out = 0;
+  std::set<std::string> arms;
+  for (const Json& head : heads) {
+    const bool first = arms.insert(head["arm"].get<std::string>()).second;
+    if (heads.size() <= kMany || first)
+      text += certificate_line(view, head);
+    else
+      ++left_out;
+  }
+  if (left_out > 0) text += fmt::format("{} more heads are in the JSON.\n", left_out);
   return text;
 }
 
