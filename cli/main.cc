@@ -19,7 +19,7 @@ constexpr const char* kFooter =
     "  sharpmax attend --demo               what each normalizer does as n grows\n"
     "  sharpmax attend --list               the normalizers and their formulas\n"
     "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
-    "  sharpmax retrieve                    train a small head, watch it fail and hold\n"
+    "  sharpmax retrieve                    train a small head; see it fail or hold\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
