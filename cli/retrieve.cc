@@ -109,7 +109,7 @@ void add_results(CLI::App& words, RetrieveOptions& o) {
   words.add_option("--csv", o.csv, "Write one line for each head, size and normalizer; -: standard output")
       ->option_text("FILE")
       ->group("Results");
-  words.add_option("-o,--html", o.html, "Write the report: one page that needs nothing but itself")
+  words.add_option("-o,--report,--html", o.html, "Write the report: one page that needs nothing but itself")
       ->option_text("FILE")
       ->group("Results");
 }
