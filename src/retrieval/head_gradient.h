@@ -1,13 +1,8 @@
 // Loss and gradient of the head over a batch of sets of different sizes, with its linear maps folded.
 //
-// Between the features and the read-out's hidden layer everything is linear, so two small matrices are made
-// from the parameters first, and their gradients are taken apart again last:
-//
-//   T = scale [W_items b_items]^T W_K^T W_Q [W_query b_query]    [item_features + 1, query_features + 1]
-//   R = W_hidden W_V [W_items b_items]                            [width, item_features + 1]
-//
-// Per item there remain: its features, one dot product for the score, one weighted sum. Sets are laid end to
-// end, so that there is no padding to compute. One thread; the order of every sum is fixed by the shapes.
+// Per item there remain its features, one dot product for the score and one weighted sum: what is linear on
+// either side of them is multiplied out once a step (query_path.h, read_out.h). Sets are laid end to end, so
+// that there is no padding to compute. One thread; the order of every sum is fixed by the shapes.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +44,9 @@ class HeadGradient {
   // the normalizer) is overwritten too. gradient_norm of the report is left 0.
   StepReport run(std::span<const Real> parameters, const AnyNormalizer& normalizer, const Batch& batch,
                  std::span<Real> gradient, std::span<double> d_normalizer);
+
+  // How many points the queries of the last batch were computed at.
+  std::int64_t query_columns() const noexcept;
 
  private:
   struct Workspace;

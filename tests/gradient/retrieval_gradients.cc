@@ -130,6 +130,42 @@ TEST(RetrievalGradients, ParametersOfTheNormalizerAgreeWithFiniteDifferences) {
   }
 }
 
+// A batch large enough for its queries to be interpolated between nodes, against one set at a time, whose
+// query is its own node: the same loss and gradient to rounding, times what cancels in the sums.
+TEST(RetrievalGradients, ABatchInterpolatedBetweenNodesIsTheMeanOfItsSetsTakenOneByOne) {
+  for (const Encoder encoder : {Encoder::mlp, Encoder::linear}) {
+    for (const double size : {0.5, 2.0, 4.0}) {  // of the query encoder's slopes: more nodes
+      TrainingSettings s = small_head(encoder, Softmax{});
+      s.batch = 96;
+      Case c(s);
+      const PartShape in = Layout(encoder, s.width, s.classes)[Part::query_in_weight];
+      for (std::int64_t k = 0; k < in.size(); ++k)
+        c.parameters[static_cast<std::size_t>(in.offset + k)] *= size;
+      HeadGradient<double> head(s);
+      std::vector<double> whole(c.parameters.size()), one(whole.size()), mean(whole.size());
+      std::vector<double> unused(1);
+      const double loss = head.run(c.parameters, s.normalizer, c.batch, whole, unused).loss;
+      EXPECT_LT(head.query_columns(), s.batch) << "nothing was interpolated";
+      double mean_loss = 0.0;
+      for (std::int64_t b = 0; b < s.batch; ++b) {
+        Set set;
+        draw_training_set(s, /*seed=*/11, /*step=*/3, b, set);
+        Batch single;
+        single.add(set);
+        mean_loss +=
+            head.run(c.parameters, s.normalizer, single, one, unused).loss / static_cast<double>(s.batch);
+        for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += one[k] / static_cast<double>(s.batch);
+      }
+      const double largest = *std::max_element(mean.begin(), mean.end(),
+                                               [](double a, double b) { return std::abs(a) < std::abs(b); });
+      EXPECT_NEAR(loss, mean_loss, 1e-13 * std::abs(mean_loss)) << word(encoder) << " " << size;
+      for (std::size_t k = 0; k < mean.size(); ++k)
+        ASSERT_NEAR(whole[k], mean[k], 1e-13 * std::abs(largest))
+            << word(encoder) << " " << size << ", parameter " << k;
+    }
+  }
+}
+
 // A stopped temperature: the gradient is that of softmax at the temperature each row chose, held fixed.
 TEST(RetrievalGradients, AStoppedTemperatureGivesTheGradientOfSoftmaxAtThatTemperature) {
   TrainingSettings s = small_head(Encoder::mlp, AnyNormalizer::parse("entropy_target:nats=0.3"));
