@@ -72,7 +72,7 @@ std::vector<std::uint64_t> first_seeds(std::uint64_t count) {
 Arm named_arm(std::string_view name) {
   if (name == "paper") return paper_arm(kPaperSteps);
   if (name == "sharp") return {.name = "sharp", .training = sharp_training(Encoder::linear, 20'000)};
-  if (name == "sharp-mlp") return {.name = "sharp-mlp", .training = sharp_training(Encoder::mlp, 30'000)};
+  if (name == "sharp-mlp") return {.name = "sharp-mlp", .training = sharp_training(Encoder::mlp, 40'000)};
   if (name == "crowded-softmax")
     return {.name = "crowded-softmax", .training = crowded_softmax_training(60'000)};
   throw Error(
@@ -86,7 +86,7 @@ RunSettings preset(std::string_view name) {
   const std::vector<AnyNormalizer> few = {Softmax{}, Adaptive{}, EntropyTarget{.nats = 0.1}, Hard{}};
   if (name == "quick")
     return {.preset = "quick",
-            .arms = {paper_arm(20'000), named_arm("sharp")},
+            .arms = {paper_arm(30'000), named_arm("sharp")},
             .seeds = first_seeds(1),
             .test = {.sizes = doubling(16, 16'384), .normalizers = every_normalizer(), .sets_scale = 0.25}};
   if (name == "paper")
