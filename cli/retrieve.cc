@@ -114,6 +114,16 @@ void add_results(CLI::App& words, RetrieveOptions& o) {
       ->group("Results");
 }
 
+std::filesystem::path directory_of(const RetrieveOptions& o) {
+  return o.directory.empty() ? "retrieve-" + o.preset : o.directory;
+}
+
+// The run makes its directory itself, so what goes there cannot be tried before.
+bool goes_into_the_run(const std::string& target, const RetrieveOptions& o) {
+  return o.head.empty() && std::filesystem::path(target).parent_path().lexically_normal() ==
+                               (directory_of(o) / "").lexically_normal().parent_path();
+}
+
 void check_together(const RetrieveOptions& o, const CLI::App& words) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); };
   if (o.resume && o.overwrite) refuse("--resume and --overwrite are two different things; give one");
@@ -122,7 +132,7 @@ void check_together(const RetrieveOptions& o, const CLI::App& words) {
   // Now, not after an hour of training. Nothing is left behind.
   if (!o.html.empty()) report::require_retrieval_page();
   for (const std::string& target : {o.json, o.csv, o.html})
-    if (!target.empty() && target != "-") AtomicFile probe(target);
+    if (!target.empty() && target != "-" && !goes_into_the_run(target, o)) AtomicFile probe(target);
   if (o.head.empty()) return;
   for (const CLI::Option* option : words.get_options()) {
     const std::string name = option->get_name();
@@ -167,19 +177,36 @@ void put(const std::string& where, const std::string& text) {
     retrieval::write_text(where, text);
 }
 
+// What a run leaves in its directory beside what resuming needs.
+void keep(const Json& results, const std::string& text, const std::filesystem::path& directory) {
+  retrieval::write_text(directory / "results.json", text);
+  if (!report::has_retrieval_page()) {
+    narrate(fmt::format("everything but a report is in {}: this build has no uPlot", directory.string()));
+    return;
+  }
+  retrieval::write_text(directory / "report.html", report::retrieval_page(results));
+  narrate(fmt::format("everything is in {}; open report.html there in a browser", directory.string()));
+}
+
+bool bound_is_broken(const Json& results) {
+  for (const Json& result : results["results"])
+    if (result["bound_violations"].get<std::int64_t>() > 0) return true;
+  return false;
+}
+
 int run(const RetrieveOptions& o, const CLI::App& words) {
   check_together(o, words);
-  const std::string directory = o.directory.empty() ? "retrieve-" + o.preset : o.directory;
-  const retrieval::RunOutcome outcome = carry_out(o, directory);
+  const retrieval::RunOutcome outcome = carry_out(o, directory_of(o).string());
   const Json results = results_of(outcome);
   const std::string text = retrieval::text_of(results);
-  if (o.head.empty()) retrieval::write_text(std::filesystem::path(directory) / "results.json", text);
   put(o.json, text);
   put(o.csv, retrieval::csv_of(results));
   if (!o.html.empty()) retrieval::write_text(o.html, report::retrieval_page(results));
   if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));
-  if (o.head.empty()) narrate(fmt::format("everything is in {}", directory));
-  return kOk;
+  if (o.head.empty()) keep(results, text, directory_of(o));
+  if (!bound_is_broken(results)) return kOk;
+  narrate("a measured row breaks the bound of its head: either the certificate or the measurement is wrong");
+  return kCheckFailed;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "report/page_data.h"
 #include "report/page_template.h"
+#include "sharpmax/error.h"
 
 namespace sharpmax::report {
 namespace {
@@ -25,6 +26,15 @@ std::string embedded(const nlohmann::ordered_json& data) {
 }  // namespace
 
 void require_retrieval_page() { page_template(); }
+
+bool has_retrieval_page() noexcept {
+  try {
+    require_retrieval_page();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 std::string retrieval_page(const nlohmann::ordered_json& results) {
   const PageTemplate page = page_template();

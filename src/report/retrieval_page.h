@@ -12,5 +12,6 @@ std::string retrieval_page(const nlohmann::ordered_json& results);
 
 // Throws Error{unsupported} if the build had no uPlot: to be asked before a long run, not after it.
 void require_retrieval_page();
+bool has_retrieval_page() noexcept;
 
 }  // namespace sharpmax::report
