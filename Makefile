@@ -7,7 +7,7 @@ export JOBS
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table readme format clean
+.PHONY: help setup build demo test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table retrieval-results retrieval-docs readme format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,10 +18,11 @@ setup: ## install what is missing: Debian packages and .venv
 build: setup ## the library, the command line at build/sharpmax, the Python module in build/python
 	@scripts/build release
 
-demo: ## one needle among ever more keys, under every normalizer
+demo: ## train a head on 16 items, test it on 16,384 under every normalizer, write a report page
 	@scripts/setup packages
 	@scripts/build command-line
-	@build/sharpmax attend --demo
+	@build/sharpmax retrieve --directory build/demo --overwrite --html build/demo/report.html
+	@echo "the report is at build/demo/report.html: open it in a browser"
 
 test: setup ## everything that CI runs
 	@scripts/test
@@ -49,7 +50,21 @@ bench-retrieval: ## compare training and testing of retrieval with torch and JAX
 bench-retrieval-table: ## fill the tables of README and docs/benchmarks.md from build/bench-retrieval.json
 	@scripts/update-readme bench-retrieval
 
-readme: demo ## draw docs/needle.svg and fill the README's demo block from what the command line measures
+retrieval-results: ## run the presets of retrieve and the recipe's ingredients into build/retrieval; killed, go on with the same command
+	@scripts/setup packages
+	@scripts/build command-line
+	@mkdir -p build/retrieval
+	@build/sharpmax retrieve --directory build/retrieval/quick --resume >build/retrieval/quick.txt
+	@build/sharpmax retrieve --preset paper --directory build/retrieval/paper --resume --html build/retrieval/paper.html >build/retrieval/paper.txt
+	@build/sharpmax retrieve --preset sharp --directory build/retrieval/sharp --resume --html build/retrieval/sharp.html >build/retrieval/sharp.txt
+	@scripts/retrieval-ingredients
+
+retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
+	@scripts/update-docs
+
+readme: ## draw docs/needle.svg and fill the README's demo block from what the command line measures
+	@scripts/setup packages
+	@scripts/build command-line
 	@scripts/needle-figure
 	@scripts/update-readme demo
 
