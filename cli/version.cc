@@ -4,6 +4,8 @@
 #include "base/machine_limits.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/table.h"
+#include "retrieval/blas.h"
 #include "sharpmax/machine.h"
 
 namespace sharpmax::cli {
@@ -17,6 +19,15 @@ std::string compiler() {
 #endif
 }
 
+// In the column of the others.
+std::string blas_lines() {
+  constexpr std::size_t kColumn = 19;
+  std::string lines;
+  for (const char c : wrapped(retrieval::blas_description(), kScreenWidth - kColumn))
+    lines += c == '\n' ? "\n" + std::string(kColumn, ' ') : std::string(1, c);
+  return lines;
+}
+
 }  // namespace
 
 int print_version(bool verbose, bool json) {
@@ -27,7 +38,7 @@ int print_version(bool verbose, bool json) {
                     {"targets_compiled", compiled_targets()},
                     {"targets_available", available_targets()},
                     {"target", current_target()},
-                    {"blas", nullptr},
+                    {"blas", retrieval::blas_description()},
                     {"threads", default_threads()}});
     return kOk;
   }
@@ -37,7 +48,7 @@ int print_version(bool verbose, bool json) {
     text += fmt::format("targets compiled   {}\n", fmt::join(compiled_targets(), " "));
     text += fmt::format("targets available  {}\n", fmt::join(available_targets(), " "));
     text += fmt::format("target in use      {}\n", current_target());
-    text += "BLAS               none\n";
+    text += fmt::format("BLAS               {}\n", blas_lines());
     text += fmt::format("OpenMP threads     {}\n", default_threads());
   }
   print(text);

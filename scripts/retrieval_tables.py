@@ -94,6 +94,24 @@ class Run:
         return next(a for a in self.json["arms"] if a["name"] == arm)["training"]["largest_size"]
 
 
+def arms(run):
+    def sets(t):
+        places = {"none": "", "top": "[1 − w, 1]", "anywhere": "[p, p + w], p uniform"}[t["crowding"]]
+        if not places:
+            return "uniform"
+        return f"uniform; a share of {t['crowded']:g} in windows {places}, w from 1 down to {t['least_width']:g}"
+
+    def rate(t):
+        end = {"constant": "", "cosine": " to 0", "geometric": f" to {t['final_learning_rate']:g}"}[t["schedule"]]
+        return f"{t['schedule']}, {t['learning_rate']:g}{end}"
+
+    head = ["arm", "encoders", "trained under", "sets", "learning rate", "precision", "β₂", "clip", "steps"]
+    rows = [[f"`{arm['name']}`", t["encoder"], f"`{t['normalizer']}`", sets(t), rate(t), t["precision"], f"{t['beta2']:g}",
+             f"{t['clip']:g}" if t["clip"] else "none", f"{t['steps']:,}"]
+            for arm in run.json["arms"] for t in [arm["training"]]]
+    return f"{table(head, rows, 8)}\n\nAs run by `{plain_command(run.json['command'])}`."
+
+
 def two_by_two(run):
     softmax, target = run.member("softmax"), run.member("entropy_target")
     columns = [(arm, rule) for arm in ("paper", "sharp") for rule in (softmax, target)]

@@ -35,6 +35,12 @@ void gemm(double alpha, Matrix<const double> a, Matrix<const double> b, double b
               count(c.stride));
 }
 
+std::string blas_description() {
+  std::string text = openblas_get_config();
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
 SerialBlas::SerialBlas() : threads_(omp_get_max_threads()) {
   omp_set_num_threads(1);
   if (!has_threads_of_its_own()) return;

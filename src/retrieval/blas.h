@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace sharpmax::retrieval {
 
@@ -39,6 +40,9 @@ Matrix<T> transpose(Matrix<T> a) {
 // With beta = 0 what c held does not matter, NaN included.
 void gemm(float alpha, Matrix<const float> a, Matrix<const float> b, float beta, Matrix<float> c);
 void gemm(double alpha, Matrix<const double> a, Matrix<const double> b, double beta, Matrix<double> c);
+
+// What the library says of itself: version, threads, kernels.
+std::string blas_description();
 
 // While one lives, products asked for by this thread, and by teams that it starts, run on the thread that
 // asks. OpenMP's default number of threads is 1 meanwhile: call threads_for() before.
