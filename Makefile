@@ -21,8 +21,7 @@ build: setup ## the library, the command line at build/sharpmax, the Python modu
 demo: ## train a head on 16 items, test it on 16,384 under every normalizer, write a report page
 	@scripts/setup packages
 	@scripts/build command-line
-	@build/sharpmax retrieve --directory build/demo --overwrite --html build/demo/report.html
-	@echo "the report is at build/demo/report.html: open it in a browser"
+	@build/sharpmax retrieve --directory build/demo --overwrite  # which ends by saying where the report is
 
 test: setup ## everything that CI runs
 	@scripts/test
@@ -50,13 +49,13 @@ bench-retrieval: ## compare training and testing of retrieval with torch and JAX
 bench-retrieval-table: ## fill the tables of README and docs/benchmarks.md from build/bench-retrieval.json
 	@scripts/update-readme bench-retrieval
 
-retrieval-results: ## run the presets of retrieve and the recipe's ingredients into build/retrieval; killed, go on with the same command
+retrieval-results: ## run the presets of retrieve and the recipe's ingredients; killed, the same command goes on
 	@scripts/setup packages
 	@scripts/build command-line
 	@mkdir -p build/retrieval
 	@build/sharpmax retrieve --directory build/retrieval/quick --resume >build/retrieval/quick.txt
-	@build/sharpmax retrieve --preset paper --directory build/retrieval/paper --resume --html build/retrieval/paper.html >build/retrieval/paper.txt
-	@build/sharpmax retrieve --preset sharp --directory build/retrieval/sharp --resume --html build/retrieval/sharp.html >build/retrieval/sharp.txt
+	@build/sharpmax retrieve --preset paper --directory build/retrieval/paper --resume >build/retrieval/paper.txt
+	@build/sharpmax retrieve --preset sharp --directory build/retrieval/sharp --resume >build/retrieval/sharp.txt
 	@scripts/retrieval-ingredients
 
 retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval

@@ -5,8 +5,8 @@ import shlex
 from figure_parts import family, short_count
 
 # Where a run is kept and where its results go says nothing about them.
-PLACING = {"--directory": 1, "--threads": 1, "--json": 1, "--csv": 1, "--html": 1, "--report": 1, "-o": 1, "--checkpoint-seconds": 1,
-           "--resume": 0, "--overwrite": 0}
+PLACING = {"--directory": 1, "--threads": 1, "--json": 1, "--csv": 1, "--html": 1, "--report": 1, "-o": 1,
+           "--checkpoint-seconds": 1, "--resume": 0, "--overwrite": 0}
 
 
 def distinct(values):
@@ -201,9 +201,9 @@ def claim(run):
     n, target, softmax = run.sizes[-1], run.member("entropy_target"), run.member("softmax")
     row = run.rows["sharp", target, n]
     seeds = "one seed" if row["seeds"] == 1 else f"mean of {row['seeds']} seeds"
-    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, the head names the class of the largest of {n:,} in "
-            f"{percent(row['accuracy'])} % of sets** ({seeds}, 95 % interval {percent(row['accuracy_low'])} to "
-            f"{percent(row['accuracy_high'])}; trained by our recipe, run under `{target}`). Softmax over the same weights: "
+    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, the head names the class of the largest of "
+            f"{n:,} in {percent(row['accuracy'])} % of sets** ({seeds}, 95 % interval {percent(row['accuracy_low'])} to "
+            f"{percent(min(1, row['accuracy_high']))}; trained by our recipe, run under `{target}`). Softmax over the same weights: "
             f"{percent(run.value('sharp', softmax, n))} %. The training of the paper that posed the task, under softmax: "
             f"{percent(run.value('paper', softmax, n))} %, under `{target}`: {percent(run.value('paper', target, n))} %. "
             f"Command: `{plain_command(run.json['command'])}`.")
@@ -227,6 +227,6 @@ def ingredients(measured):
                      *(at(row, n, "hard") for n in sizes[-1:]), *(at(row, n, "softmax") for n in (sizes[0], sizes[-1])),
                      " ".join(distinct(spreads))])
     head = ["changed", "flags", *(short_count(n) for n in sizes), f"seeds at {short_count(sizes[-1])}",
-            f"hard, {short_count(sizes[-1])}", f"softmax, {short_count(sizes[0])}", f"softmax, {short_count(sizes[-1])}", "spread"]
-    return (f"{table(head, rows, 2)}\n\nRight answers in % under `{rule}` where no rule is named; spread: certified, of each head. "
-            f"Every row is this command and its own flags (sharpmax {first['sharpmax']}):\n\n```\n{measured['shared']}\n```")
+            f"hard, {short_count(sizes[-1])}", *(f"softmax, {short_count(n)}" for n in (sizes[0], sizes[-1])), "spread"]
+    return (f"{table(head, rows, 2)}\n\nRight answers in % under `{rule}` where no rule is named; spread: certified, of each "
+            f"head. Every row is this command and its own flags (sharpmax {first['sharpmax']}):\n\n```\n{measured['shared']}\n```")
