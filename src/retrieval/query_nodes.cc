@@ -1,5 +1,6 @@
 #include "retrieval/query_nodes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -13,6 +14,8 @@ constexpr double kGeluStrip = 2.75;
 // left.
 constexpr std::int64_t kSpareNodes = 5;
 
+constexpr double kMoreThanAnyBatch = 0x1p40;
+
 double angle_of(std::int64_t k, std::int64_t r) {
   return std::numbers::pi * static_cast<double>(2 * k + 1) / static_cast<double>(2 * r);
 }
@@ -23,7 +26,8 @@ std::int64_t nodes_needed(double largest_slope, double unit_roundoff) {
   // [0, 1] is half as long as [-1, 1], so the ellipse's semi-minor axis is (rho - 1 / rho) / 4.
   const double half_minor = 2.0 * kGeluStrip / std::max(largest_slope, 1e-3);
   const double rho = half_minor + std::sqrt(half_minor * half_minor + 1.0);
-  return static_cast<std::int64_t>(std::ceil(-std::log(unit_roundoff) / std::log(rho))) + kSpareNodes;
+  const double nodes = std::ceil(-std::log(unit_roundoff) / std::log(rho));  // without bound as the slope grows
+  return static_cast<std::int64_t>(std::min(nodes, kMoreThanAnyBatch)) + kSpareNodes;
 }
 
 std::vector<double> chebyshev_nodes(std::int64_t r) {
