@@ -45,8 +45,8 @@ TEST(RetrievalTraining, TheSharpRecipeHoldsAtAThousandItemsWhereSoftmaxWithTheSa
   settings.least_width = 1e-6;  // resolution enough for this size, in a tenth of the steps
   settings.final_learning_rate = 1e-6;
   const Head head = trained(settings, 3);
-  EXPECT_GT(accuracy(head, EntropyTarget{.nats = 0.1}, 1024, 512), 0.85);
-  EXPECT_LT(accuracy(head, Softmax{}, 1024, 512), 0.5);
+  EXPECT_GT(accuracy(head, EntropyTarget{.nats = 0.1}, 1024, 512), 0.6);
+  EXPECT_LT(accuracy(head, Softmax{}, 1024, 512), 0.4);
 }
 
 TEST(RetrievalTraining, ParametersOfTheNormalizerAreLearnedAndStayWithinTheirDomain) {
