@@ -34,7 +34,10 @@ std::int64_t largest_of(std::span<const double> logits) {
 
 EvaluationPlan::EvaluationPlan(const Head& trained, const EvaluationRequest& wanted)
     : request(wanted), seed(trained.seed), head(trained), facts(facts_of_all(wanted)) {
-  if (head.encoder == Encoder::mlp) layer.emplace(head);
+  if (head.encoder == Encoder::mlp) {
+    layer.emplace(head);
+    if (ScoreCurves all(head); all.worth_it(request.n)) curves = std::move(all);
+  }
   block_sets = std::clamp<std::int64_t>(kBlockItems / request.n, 1, kMostBlockSets);
   group = std::clamp<std::int64_t>(kGroupWeights / (block_sets * request.n), 1,
                                    std::max<std::int64_t>(normalizers(), 1));
@@ -108,7 +111,11 @@ void BlockEvaluator::score() {
     const std::span<double> scores(scores_.data() + s * n, to_size(n));
     if (plan_.layer) {
       std::copy_n(t, features, padded_query_.begin());
-      score_items(*plan_.layer, padded_query_, t[features], {set.priorities, set.classes}, scores);
+      const Items items{set.priorities, set.classes};
+      if (plan_.curves)
+        plan_.curves->score(*plan_.layer, padded_query_, t[features], items, curves_, scores);
+      else
+        score_items(*plan_.layer, padded_query_, t[features], items, scores);
       continue;
     }
     for (std::size_t c = 0; c < class_scores.size(); ++c) class_scores[c] = t[1 + c] + t[features];

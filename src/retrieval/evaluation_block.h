@@ -11,6 +11,7 @@
 #include "retrieval/item_kernels.h"
 #include "retrieval/pooling.h"
 #include "retrieval/rule_facts.h"
+#include "retrieval/score_curves.h"
 #include "retrieval/task.h"
 
 namespace sharpmax::retrieval {
@@ -22,10 +23,11 @@ struct EvaluationPlan {
   const EvaluationRequest& request;
   std::uint64_t seed = 0;
   FoldedHead head;
-  std::optional<ItemLayer> layer;  // mlp
-  std::vector<RuleFacts> facts;    // of each normalizer
-  std::int64_t block_sets = 0;     // sets that share one call of normalize()
-  std::int64_t group = 0;          // normalizers whose weights are held at once
+  std::optional<ItemLayer> layer;     // mlp
+  std::optional<ScoreCurves> curves;  // mlp, where sets are large enough for it
+  std::vector<RuleFacts> facts;       // of each normalizer
+  std::int64_t block_sets = 0;        // sets that share one call of normalize()
+  std::int64_t group = 0;             // normalizers whose weights are held at once
 
   std::int64_t normalizers() const noexcept { return static_cast<std::int64_t>(request.normalizers.size()); }
 };
@@ -61,6 +63,7 @@ class BlockEvaluator {
   std::vector<double> query_inputs_;  // [set, query_features + 1]
   std::vector<double> queries_;       // [set, item_features + 1]
   std::vector<double> padded_query_;  // [stride]
+  ScoreCurves::Workspace curves_;
   std::vector<double> scores_;        // [set, n]
   std::vector<float> gaps_;           // [set, n]: score - largest
   std::vector<float> plain_;          // [set, n]: scores, if some normalizer wants them

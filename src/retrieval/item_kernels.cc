@@ -110,6 +110,41 @@ void FeaturesOfItems(const ItemLayer& layer, Items items, std::span<const std::i
   }
 }
 
+// kVectors at once, to hide the latency of the recurrence b_k = c_k + 2 t b_{k+1} - b_{k+2}.
+template <int kVectors, class D>
+HWY_INLINE void SumSeries(D d, std::span<const double> coefficients, const double* x, double* out) {
+  using V = hn::Vec<D>;
+  const std::size_t lanes = hn::Lanes(d);
+  V t[kVectors], next[kVectors], after[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    t[v] =
+        hn::MulSub(hn::Set(d, 2.0), hn::LoadU(d, x + static_cast<std::size_t>(v) * lanes), hn::Set(d, 1.0));
+    next[v] = after[v] = hn::Zero(d);
+  }
+  for (std::size_t k = coefficients.size() - 1; k > 0; --k) {
+    const V c = hn::Set(d, coefficients[k]);
+    for (int v = 0; v < kVectors; ++v) {
+      const V b = hn::MulAdd(hn::Add(t[v], t[v]), next[v], hn::Sub(c, after[v]));
+      after[v] = next[v];
+      next[v] = b;
+    }
+  }
+  for (int v = 0; v < kVectors; ++v)
+    hn::StoreU(hn::MulAdd(t[v], next[v], hn::Sub(hn::Set(d, coefficients[0]), after[v])), d,
+               out + static_cast<std::size_t>(v) * lanes);
+}
+
+void ChebyshevSeries(std::span<const double> coefficients, std::span<const double> x, std::span<double> out) {
+  const DoubleTag d;
+  constexpr int kVectors = 4;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + kVectors * lanes <= x.size(); i += kVectors * lanes)
+    SumSeries<kVectors>(d, coefficients, x.data() + i, out.data() + i);
+  for (; i < x.size(); ++i)
+    SumSeries<1>(hn::CappedTag<double, 1>(), coefficients, x.data() + i, out.data() + i);
+}
+
 template <class D>
 HWY_INLINE void GeluAt(D d, double* at) {
   const auto x = hn::LoadU(d, at);
@@ -133,6 +168,7 @@ namespace sharpmax::retrieval {
 
 HWY_EXPORT(FeatureLanes);
 HWY_EXPORT(ScoreItems);
+HWY_EXPORT(ChebyshevSeries);
 HWY_EXPORT(FeaturesOfItems);
 HWY_EXPORT(GeluInPlace);
 
@@ -147,6 +183,10 @@ ItemLayer::ItemLayer(const FoldedHead& head) {
     std::copy_n(head.item_offset.data() + c * width, width, offset.data() + c * stride);
 }
 
+void chebyshev_series(std::span<const double> coefficients, std::span<const double> x,
+                      std::span<double> out) {
+  HWY_DYNAMIC_DISPATCH(ChebyshevSeries)(coefficients, x, out);
+}
 void score_items(const ItemLayer& layer, std::span<const double> query, double query_bias, Items items,
                  std::span<double> scores) {
   HWY_DYNAMIC_DISPATCH(ScoreItems)(layer, query, query_bias, items, scores);

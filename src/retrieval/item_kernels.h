@@ -37,6 +37,9 @@ void score_items(const ItemLayer& layer, std::span<const double> query, double q
 void features_of_items(const ItemLayer& layer, Items items, std::span<const std::int64_t> indices,
                        std::span<float> features);
 
+// out[i] = sum_k coefficients[k] T_k(2 x[i] - 1), by Clenshaw's recurrence. At least one coefficient.
+void chebyshev_series(std::span<const double> coefficients, std::span<const double> x, std::span<double> out);
+
 void gelu_in_place(std::span<double> values);  // any length
 
 }  // namespace sharpmax::retrieval

@@ -26,7 +26,8 @@ std::int64_t nodes_needed(double largest_slope, double unit_roundoff) {
   // [0, 1] is half as long as [-1, 1], so the ellipse's semi-minor axis is (rho - 1 / rho) / 4.
   const double half_minor = 2.0 * kGeluStrip / std::max(largest_slope, 1e-3);
   const double rho = half_minor + std::sqrt(half_minor * half_minor + 1.0);
-  const double nodes = std::ceil(-std::log(unit_roundoff) / std::log(rho));  // without bound as the slope grows
+  const double nodes =
+      std::ceil(-std::log(unit_roundoff) / std::log(rho));  // without bound as the slope grows
   return static_cast<std::int64_t>(std::min(nodes, kMoreThanAnyBatch)) + kSpareNodes;
 }
 
