@@ -179,7 +179,7 @@ def test_degree_and_only_are_heeded(head, tmp_path):
     (("--sizes", "65537"), "65536"),
     (("--test-sizes", "0"), "a test size is 0"),
     (("--test-sizes", "16,16"), "repeating"),
-    (("--sets-scale", 0), "--sets-scale"),
+    (("--sets-scale", 0), "--sets-scale: Value 0 not in range"),
     (("--only", "right"), "'right' is neither wrong nor mended"),
     (("--least-beta", 0), "the least beta is 0"),
     (("--largest-beta", "nan"), "the largest beta is nan"),
