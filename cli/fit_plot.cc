@@ -28,7 +28,7 @@ double largest_shown(const Json& bins) {
   double largest = 1.0;
   for (const Json& bin : bins)
     for (const char* key : {"mean_beta", "refitted", "published"})
-      largest = std::max(largest, std::min(kMostShown, value_or_nan(bin[key])));
+      if (bin[key].is_number()) largest = std::max(largest, std::min(kMostShown, bin[key].get<double>()));
   return largest;
 }
 

@@ -169,6 +169,18 @@ def test_degree_and_only_are_heeded(head, tmp_path):
     assert all(len(line) <= 80 or line.startswith("adaptive:polynomial=") for line in text.splitlines())
 
 
+def test_an_empty_bin_is_told_and_does_not_stretch_the_plot(head, tmp_path):
+    text = done("fit", head, "--sizes", "16,8192", "--test-sizes", 16, "--sets-scale", 0.05, "--degree", 0, "--largest-beta", 4,
+                "--json", "fit.json", cwd=tmp_path)
+    fit = json.loads((tmp_path / "fit.json").read_text())
+    empty = [b for b in fit["bins"] if b["points"] == 0]
+    assert empty and all(b["mean_beta"] is b["mean_residual"] is b["rms_residual"] is None for b in empty)
+    lines = text.splitlines()
+    axis = lines[lines.index("Best temperatures by entropy, and the fit") + 1]
+    most = max(b[key] for b in fit["bins"] for key in ("mean_beta", "refitted", "published") if b[key] is not None)
+    assert axis.split()[-2:] == ["0", f"{most:.1f}"]
+
+
 @pytest.mark.parametrize("arguments,words", [
     (("--degree", 9), "degree is 9; it must be in 0 .. 8"),
     (("--degree", -1), "degree is -1"),
