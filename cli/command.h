@@ -18,6 +18,7 @@ struct Command {
 Command add_attend(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_retrieve(CLI::App& program);
+Command add_fit(CLI::App& program);
 
 // What was typed, fit to be typed again; main() sets it.
 std::string& command_line();

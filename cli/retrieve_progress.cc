@@ -6,17 +6,6 @@
 #include "cli/table.h"
 
 namespace sharpmax::cli {
-namespace {
-
-std::string duration(double seconds) {
-  if (std::isnan(seconds)) return "?";
-  const auto whole = static_cast<long long>(std::ceil(seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
-}
-
-}  // namespace
 
 std::string sentence_of(const retrieval::RunProgress& progress) {
   using retrieval::Phase;

@@ -96,6 +96,14 @@ std::string short_number(double value) {
   return fmt::format("{:.3f}", value);
 }
 
+std::string duration(double seconds) {
+  if (std::isnan(seconds)) return "?";
+  const auto whole = static_cast<long long>(std::ceil(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
 std::string short_count(long long n) {
   constexpr long long kKilo = 1024;
   if (n >= kKilo * kKilo && n % (kKilo * kKilo) == 0) return fmt::format("{}M", n / (kKilo * kKilo));

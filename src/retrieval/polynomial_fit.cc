@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "sharpmax/error.h"
 
@@ -69,6 +70,24 @@ std::vector<double> in_powers(std::span<const double> c, double slope, double of
   return {sum.rbegin(), sum.rend()};
 }
 
+// The decimal of fewest digits that differs from `value` by at most `most`.
+double shortest_within(double value, double most) {
+  constexpr int kAllDigits = 17;
+  for (int digits = 1; digits < kAllDigits; ++digits) {
+    const double rounded = std::stod(fmt::format("{:.{}g}", value, digits));
+    if (std::abs(rounded - value) <= most) return rounded;
+  }
+  return value;
+}
+
+// Every coefficient may move the value at `largest`, where it weighs most, by its part of `rounding`.
+void round_coefficients(std::vector<double>& polynomial, double largest, double rounding) {
+  double power = 1.0;
+  const double part = rounding / static_cast<double>(polynomial.size());
+  for (auto c = polynomial.rbegin(); c != polynomial.rend(); ++c, power *= largest)
+    if (part > 0.0) *c = shortest_within(*c, part / power);
+}
+
 Interval entropies_of(std::span<const FitPoint> points) {
   const auto [least, most] =
       std::minmax_element(points.begin(), points.end(),
@@ -113,10 +132,12 @@ void describe_residuals(std::span<const FitPoint> points, int bins, PolynomialFi
     bin.points += 1;
     bin.mean_beta += point.beta;
     bin.mean_residual += residual;
+    bin.rms_residual += residual * residual;
   }
   for (ResidualBin& bin : fit.bins) {  // 0 / 0 is what an empty bin has to say
     bin.mean_beta /= static_cast<double>(bin.points);
     bin.mean_residual /= static_cast<double>(bin.points);
+    bin.rms_residual = std::sqrt(bin.rms_residual / static_cast<double>(bin.points));
   }
   fit.rms_residual = std::sqrt(squares / static_cast<double>(points.size()));
 }
@@ -138,7 +159,7 @@ double value_of(std::span<const double> polynomial, double x) {
   return value;
 }
 
-PolynomialFit fit_polynomial(std::span<const FitPoint> points, int degree, int bins) {
+PolynomialFit fit_polynomial(std::span<const FitPoint> points, int degree, int bins, double rounding) {
   check(points, degree, bins);
   PolynomialFit fit{.entropy = entropies_of(points)};
   const double half = 0.5 * (fit.entropy.high - fit.entropy.low);
@@ -155,6 +176,7 @@ PolynomialFit fit_polynomial(std::span<const FitPoint> points, int degree, int b
     throw Error(ErrorCode::unsupported,
                 fmt::format("fit: entropies lie too close together for a polynomial of degree {}", degree));
   fit.polynomial = in_powers(std::span(b).first(columns), slope, offset);
+  round_coefficients(fit.polynomial, fit.entropy.high, rounding);
   describe_residuals(points, bins, fit);
   return fit;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
+#include <set>
 
 #include "attention/targets.h"
 #include "base/threads.h"
@@ -132,7 +134,6 @@ void check(const FitRequest& request) {
   };
   require(!request.sizes.empty(), "the list of sizes", "empty", "one size or more");
   for (const std::int64_t n : request.sizes)
-
     require(n >= 1 && n <= kLargestFitSize, "a size", n, fmt::format("in 1 .. {}", kLargestFitSize));
   require(request.sets >= 1, "the number of sets", request.sets, "1 or more");
   require(request.least_beta > 0.0 && request.least_beta <= 1.0, "the least beta", request.least_beta,
@@ -142,6 +143,47 @@ void check(const FitRequest& request) {
   require(request.degree >= 0 && request.degree <= kLargestFitDegree, "degree", request.degree,
           fmt::format("in 0 .. {}", kLargestFitDegree));
   require(request.bins >= 1, "the number of bins", request.bins, "1 or more");
+  require(std::set(request.sizes.begin(), request.sizes.end()).size() == request.sizes.size(),
+          "the list of sizes", "repeating itself", "of different sizes");
+}
+
+void check_comparison(const Head& head, const FitRequest& request) {
+  if (request.comparison_sets > 0)
+    validate(RunSettings{.arms = {Arm{.training = head.training}},
+                         .seeds = {head.seed},
+                         .test = {.sizes = request.comparison_sizes, .normalizers = {Softmax{}}}});
+}
+
+void require_enough(const FitResult& result, const FitRequest& request) {
+  const auto found = static_cast<std::int64_t>(result.points.size());
+  const std::int64_t wanted = kPointsPerCoefficient * (request.degree + 1);
+  if (found >= wanted) return;
+  const auto sets = request.sets * static_cast<std::int64_t>(request.sizes.size());
+  throw Error(
+      ErrorCode::unsupported,
+      fmt::format("fit: of {} sets softmax gets {} wrong{}; a polynomial of degree {} wants at least "
+                  "{} to be fitted to: take larger sets, more of them, or a lower degree",
+                  sets, found, request.use == FitSets::mended ? " that another temperature mends" : "",
+                  request.degree, wanted));
+}
+
+void compare(const Head& head, const FitRequest& request, const Execution& execution, FitResult& result) {
+  const std::vector<AnyNormalizer> rules = {Softmax{}, Adaptive{},
+                                            Adaptive{.polynomial = result.fit.polynomial},
+                                            EntropyTarget{.nats = kEntropyTarget}};
+  if (request.comparison_sets <= 0) return;
+  const auto& sizes = request.comparison_sizes;
+  const std::int64_t items =
+      request.comparison_sets * std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  std::int64_t done = 0;
+  for (const std::int64_t n : sizes) {
+    const auto tell = [&](std::int64_t sets_done) {
+      if (request.comparison_progress) request.comparison_progress(done + sets_done * n, items);
+    };
+    result.comparison.push_back(evaluate(
+        head, {.n = n, .sets = request.comparison_sets, .normalizers = rules, .progress = tell}, execution));
+    done += n * request.comparison_sets;
+  }
 }
 
 double rms_residual(std::span<const FitPoint> points, std::span<const double> polynomial) {
@@ -164,6 +206,8 @@ std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& requ
   std::vector<std::uint8_t> wrong(to_size(total), 0);
   std::mutex mutex;
   std::int64_t done = 0;
+  const std::int64_t items =
+      request.sets * std::accumulate(request.sizes.begin(), request.sizes.end(), std::int64_t{0});
   parallel_for(threads, total, [&](std::int64_t task, int) {
     FitPoint& point = all[to_size(task)];
     point.n = request.sizes[to_size(task / request.sets)];
@@ -173,7 +217,7 @@ std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& requ
     wrong[to_size(task)] = examine(folded, request, set, point);
     if (!request.progress) return;
     const std::lock_guard lock(mutex);
-    request.progress(++done, total);
+    request.progress(done += point.n, items);
   });
   std::vector<FitPoint> points;
   counts.clear();
@@ -189,6 +233,7 @@ std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& requ
 }
 
 FitResult fit_temperature(const Head& head, const FitRequest& request, const Execution& execution) {
+  check_comparison(head, request);
   FitResult result{.published = Adaptive{}.polynomial, .looked_at = {0.0, kLargestEntropy}};
   result.points = best_temperatures(head, request, result.counts, execution);
   if (request.use == FitSets::mended)
@@ -197,17 +242,12 @@ FitResult fit_temperature(const Head& head, const FitRequest& request, const Exe
     result.at_least_beta += point.beta == request.least_beta;
     result.at_largest_beta += point.beta == request.largest_beta;
   }
-  result.fit = fit_polynomial(result.points, request.degree, request.bins);
+  require_enough(result, request);
+  result.fit = fit_polynomial(result.points, request.degree, request.bins, request.rounding);
   result.published_rms_residual = rms_residual(result.points, result.published);
   result.sharpens = where_above_one(result.fit.polynomial, result.looked_at);
   result.published_sharpens = where_above_one(result.published, result.looked_at);
-  const std::vector<AnyNormalizer> rules = {Softmax{}, Adaptive{},
-                                            Adaptive{.polynomial = result.fit.polynomial},
-                                            EntropyTarget{.nats = kEntropyTarget}};
-  if (request.comparison_sets > 0)
-    for (const std::int64_t n : request.comparison_sizes)
-      result.comparison.push_back(
-          evaluate(head, {.n = n, .sets = request.comparison_sets, .normalizers = rules}, execution));
+  compare(head, request, execution, result);
   return result;
 }
 

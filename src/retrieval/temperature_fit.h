@@ -29,7 +29,9 @@ struct FitRequest {
   // What the polynomials are compared on: fresh sets. 0 sets: no comparison.
   std::vector<std::int64_t> comparison_sizes = {16, 64, 256, 1024, 4096, 16384};
   std::int64_t comparison_sets = 1024;
-  std::function<void(std::int64_t sets_done, std::int64_t of)> progress;  // one call at a time
+  double rounding = 1e-3;  // of beta, for the sake of coefficients that can be written down
+  // Items of the sets examined, and of those compared on; one call at a time.
+  std::function<void(std::int64_t items_done, std::int64_t of)> progress, comparison_progress;
 };
 
 struct SizeCount {
@@ -42,7 +44,7 @@ struct SizeCount {
 struct FitResult {
   std::vector<SizeCount> counts;   // one per size
   std::vector<FitPoint> points;    // in the order of sizes and sets
-  std::int64_t at_least_beta = 0;  // points whose best temperature is the end of what was looked at
+  std::int64_t at_least_beta = 0;  // points whose best temperature is that end of what was looked at
   std::int64_t at_largest_beta = 0;
   PolynomialFit fit;
   std::vector<double> published;             // paper A's polynomial
@@ -60,7 +62,11 @@ struct FitResult {
 std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& request,
                                         std::vector<SizeCount>& counts, const Execution& execution = {});
 
-// Throws Error{bad_argument} for bad settings and Error{unsupported} when too few sets were wrong to fit.
+// Points wanted for each coefficient: with fewer, the polynomial follows the noise.
+inline constexpr std::int64_t kPointsPerCoefficient = 10;
+
+// Throws Error{bad_argument} for bad settings, before any work, and Error{unsupported} when too few sets were
+// wrong to fit.
 FitResult fit_temperature(const Head& head, const FitRequest& request, const Execution& execution = {});
 
 // The beta in [least, largest] of least loss: the best of a grid even in log beta, then golden section

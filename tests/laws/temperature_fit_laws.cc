@@ -73,6 +73,22 @@ TEST(PolynomialFit, ResidualsOfANoisyFitAreOrthogonalToEveryPower) {
   EXPECT_LT(fit.rms_residual, 1.0);
 }
 
+TEST(PolynomialFit, RoundedCoefficientsAreShorterAndMoveNoValueByMoreThanAllowed) {
+  const auto points = points_on(Adaptive{}.polynomial, 0.3);
+  const PolynomialFit exact = fit_polynomial(points, 4), rounded = fit_polynomial(points, 4, 10, 1e-3);
+  double moved = 0.0, squares = 0.0;
+  for (const FitPoint& p : points) {
+    const double value = value_of(rounded.polynomial, p.entropy);
+    moved = std::max(moved, std::abs(value - value_of(exact.polynomial, p.entropy)));
+    squares += std::pow(p.beta - value, 2);
+  }
+  EXPECT_GT(moved, 0.0);
+  EXPECT_LE(moved, 1e-3);
+  EXPECT_NEAR(rounded.rms_residual, std::sqrt(squares / 300.0), 1e-12);  // of what is written down
+  for (const double coefficient : rounded.polynomial)
+    EXPECT_LE(fmt::format("{}", coefficient).size(), 10u) << coefficient;
+}
+
 TEST(PolynomialFit, BinsHoldThePointsOfTheirOwnEntropies) {
   const std::vector<FitPoint> points = {{.entropy = 0.0, .beta = 1.0},
                                         {.entropy = 0.9, .beta = 3.0},
@@ -84,6 +100,7 @@ TEST(PolynomialFit, BinsHoldThePointsOfTheirOwnEntropies) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(fit.bins[i].points, counts[i]);
   EXPECT_NEAR(fit.bins[0].mean_beta, 2.0, 1e-14);
   EXPECT_NEAR(fit.bins[0].mean_residual, -2.0, 1e-14);
+  EXPECT_NEAR(fit.bins[0].rms_residual, std::sqrt(5.0), 1e-14);  // of -3 and -1
   EXPECT_TRUE(std::isnan(fit.bins[1].mean_residual));
   EXPECT_EQ(fit.entropy.low, 0.0);
   EXPECT_EQ(fit.entropy.high, 4.0);
@@ -234,7 +251,7 @@ TEST(TemperatureFit, ComparesPublishedAndRefittedOnFreshSetsAndKeepsTheMendedWhe
   while (trainer.steps_done() < 300) trainer.step();
   const Head head = trainer.head();
   FitRequest request{
-      .sizes = {20, 50}, .sets = 60, .degree = 1, .comparison_sizes = {12}, .comparison_sets = 30};
+      .sizes = {20, 50}, .sets = 400, .degree = 1, .comparison_sizes = {12}, .comparison_sets = 30};
   const FitResult all = fit_temperature(head, request);
   ASSERT_EQ(all.comparison.size(), 1u);
   ASSERT_EQ(all.comparison[0].measurements.size(), 4u);
@@ -253,11 +270,36 @@ TEST(TemperatureFit, RefusesBadSettings) {
   const Head head = random_head(Encoder::linear, 8, 3, 1);
   EXPECT_THROW(fit_temperature(head, {.sizes = {}}), Error);
   EXPECT_THROW(fit_temperature(head, {.sizes = {0}}), Error);
+  EXPECT_THROW(fit_temperature(head, {.sizes = {16, 16}}), Error);
   EXPECT_THROW(fit_temperature(head, {.sets = 0}), Error);
   EXPECT_THROW(fit_temperature(head, {.degree = 9}), Error);
   EXPECT_THROW(fit_temperature(head, {.least_beta = 0.0}), Error);
   EXPECT_THROW(fit_temperature(head, {.largest_beta = 0.5}), Error);
   EXPECT_THROW(fit_temperature(head, {.sizes = {1}, .sets = 3, .degree = 4}), Error);  // too few are wrong
+  bool worked = false;
+  const auto note = [&](std::int64_t, std::int64_t) { worked = true; };
+  EXPECT_THROW(fit_temperature(head, {.comparison_sizes = {0}, .progress = note}), Error);
+  EXPECT_FALSE(worked);  // told before the work, not after
+}
+
+TEST(TemperatureFit, TellsHowFarItIsInItems) {
+  const Head head = random_head(Encoder::linear, 8, 3, 1);
+  std::int64_t fitted = 0, compared = 0;
+  FitRequest request{
+      .sizes = {5, 40}, .sets = 40, .degree = 0, .comparison_sizes = {7, 30}, .comparison_sets = 11};
+  request.progress = [&](std::int64_t done, std::int64_t of) {
+    EXPECT_EQ(of, 40 * 45);
+    EXPECT_GT(done, fitted);
+    fitted = done;
+  };
+  request.comparison_progress = [&](std::int64_t done, std::int64_t of) {
+    EXPECT_EQ(of, 11 * 37);
+    EXPECT_GT(done, compared);
+    compared = done;
+  };
+  fit_temperature(head, request);
+  EXPECT_EQ(fitted, 40 * 45);
+  EXPECT_EQ(compared, 11 * 37);
 }
 
 }  // namespace
