@@ -13,9 +13,9 @@
 #include "cli/attend.h"
 #include "cli/command.h"
 #include "cli/table.h"
-#include "retrieval/head_file.h"
-#include "retrieval/results.h"
-#include "retrieval/text_file.h"
+#include "retrieval/training/head_file.h"
+#include "retrieval/run/results.h"
+#include "retrieval/run/text_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 

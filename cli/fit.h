@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/console.h"
-#include "retrieval/temperature_fit.h"
+#include "retrieval/fit/temperature_fit.h"
 
 namespace sharpmax::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "retrieval/run.h"
+#include "retrieval/run/run.h"
 
 namespace sharpmax::cli {
 

@@ -6,7 +6,7 @@
 #include "base/in_quotes.h"
 #include "cli/attend.h"
 #include "cli/retrieve.h"
-#include "retrieval/settings_fields.h"
+#include "retrieval/task/settings_fields.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/table.h"
-#include "retrieval/blas.h"
+#include "retrieval/head/blas.h"
 #include "sharpmax/machine.h"
 
 namespace sharpmax::cli {

@@ -9,8 +9,8 @@
 
 #include "base/npz.h"
 #include "normalizer/definition.h"
-#include "retrieval/folded.h"
-#include "retrieval/task.h"
+#include "retrieval/head/folded.h"
+#include "retrieval/task/task.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

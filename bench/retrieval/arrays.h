@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "retrieval/head.h"
-#include "retrieval/training.h"
+#include "retrieval/head/head.h"
+#include "retrieval/training/training.h"
 
 namespace sharpmax::retrieval {
 

@@ -24,8 +24,8 @@
 
 #include "arrays.h"
 #include "base/threads.h"
-#include "retrieval/evaluation.h"
-#include "retrieval/training.h"
+#include "retrieval/testing/evaluation.h"
+#include "retrieval/training/training.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "normalizer/definition.h"
-#include "retrieval/head_gradient.h"
+#include "retrieval/training/head_gradient.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/safetensors.h"
-#include "retrieval/head_file.h"
-#include "retrieval/loss_curve.h"
-#include "retrieval/settings_json.h"
+#include "retrieval/training/head_file.h"
+#include "retrieval/training/loss_curve.h"
+#include "retrieval/task/settings_json.h"
 #include "sharpmax/error.h"
 #include "support/random.h"
 

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "retrieval/folded.h"
-#include "retrieval/query_nodes.h"
+#include "retrieval/head/folded.h"
+#include "retrieval/head/query_nodes.h"
 #include "support/random.h"
 
 namespace sharpmax::retrieval {

@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "normalizer/definition.h"
-#include "retrieval/certificate.h"
-#include "retrieval/gelu_bounds.h"
+#include "retrieval/certificate/certificate.h"
+#include "retrieval/certificate/gelu_bounds.h"
 #include "support/retrieval_head.h"
 
 namespace sharpmax::test {

@@ -9,8 +9,8 @@
 
 #include "base/random.h"
 #include "normalizer/definition.h"
-#include "retrieval/temperature_fit.h"
-#include "retrieval/training.h"
+#include "retrieval/fit/temperature_fit.h"
+#include "retrieval/training/training.h"
 #include "sharpmax/error.h"
 #include "support/retrieval_head.h"
 

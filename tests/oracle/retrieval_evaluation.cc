@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "normalizer/definition.h"
-#include "retrieval/evaluation.h"
-#include "retrieval/evaluation_block.h"
-#include "retrieval/rule_facts.h"
+#include "retrieval/testing/evaluation.h"
+#include "retrieval/testing/evaluation_block.h"
+#include "retrieval/testing/rule_facts.h"
 #include "sharpmax/error.h"
 #include "support/attention_normalizers.h"
 #include "support/retrieval_head.h"

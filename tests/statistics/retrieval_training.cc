@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "retrieval/evaluation.h"
-#include "retrieval/training.h"
+#include "retrieval/testing/evaluation.h"
+#include "retrieval/training/training.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

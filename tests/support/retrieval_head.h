@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "retrieval/folded.h"
-#include "retrieval/head.h"
-#include "retrieval/task.h"
+#include "retrieval/head/folded.h"
+#include "retrieval/head/head.h"
+#include "retrieval/task/task.h"
 
 namespace sharpmax::test {
 

@@ -40,7 +40,7 @@ class Peer:
         raise NotImplementedError
 
     def load(self, parameters):
-        """name -> float64 array, the names of retrieval/head.h."""
+        """name -> float64 array, the names of retrieval/head/head.h."""
         raise NotImplementedError
 
     def dump(self):

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import nn
 
-# Names of retrieval/head.h -> names of the module below, for either encoder.
+# Names of retrieval/head/head.h -> names of the module below, for either encoder.
 NAMES = {
     "mlp": {"item_in": "items.0", "item": "items.2", "query_in": "query.0", "query": "query.2"},
     "linear": {"item": "items", "query": "query"},

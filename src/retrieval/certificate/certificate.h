@@ -1,0 +1,24 @@
+// What no input at all can do to a trained head: a certified upper bound of its score spread over every
+// priority and query in [0, 1] and every class, and what paper A's lemma makes of it.
+#pragma once
+
+#include <cstdint>
+
+#include "retrieval/head/head.h"
+
+namespace sharpmax::retrieval {
+
+struct SpreadCertificate {
+  double certified = 0.0;  // no row of scores spreads further: proved by branch and bound
+  double attained = 0.0;   // some row spreads this far
+};
+SpreadCertificate certify_spread(const Head& head);
+
+// The largest weight any key of n can have under softmax at beta when scores spread at most delta:
+// 1 / (1 + (n - 1) exp(-beta delta)). Not below any weight softmax computes, rounding aside.
+double largest_possible_weight(double n, double delta, double beta = 1.0);
+
+// log10 of the size from which no key can have half of the weight: n > 1 + exp(beta delta).
+double log10_half_lost_from(double delta, double beta = 1.0);
+
+}  // namespace sharpmax::retrieval

@@ -1,0 +1,22 @@
+// What a run found, as JSON (schema sharpmax.retrieval/1, docs/retrieval.md) and as CSV.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "retrieval/run/run.h"
+
+namespace sharpmax::retrieval {
+
+inline constexpr const char* kResultsSchema = "sharpmax.retrieval/1";
+
+// From "preset" on: what may differ from one process to the next (date, duration, command) is the door's.
+nlohmann::ordered_json results_json(const RunOutcome& outcome);
+
+// One line for each of "results".
+std::string csv_of(const nlohmann::ordered_json& results);
+
+// Readable and small: one element of a list to a line.
+std::string text_of(const nlohmann::ordered_json& results);
+
+}  // namespace sharpmax::retrieval

@@ -1,0 +1,148 @@
+#include "retrieval/run/run.h"
+
+#include <cmath>
+
+#include "base/threads.h"
+#include "normalizer/definition.h"
+#include "retrieval/run/progress_meter.h"
+#include "retrieval/run/run_directory.h"
+#include "retrieval/run/run_training.h"
+#include "retrieval/run/tested_file.h"
+
+namespace sharpmax::retrieval {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void certify(std::vector<TestedHead>& heads, const RunOptions& options) {
+  ProgressMeter meter(Phase::certifying, 0.0, static_cast<double>(heads.size()), options.progress);
+  parallel_for(threads_for(options.threads), static_cast<std::int64_t>(heads.size()),
+               [&](std::int64_t i, int) {
+                 TestedHead& tested = heads[static_cast<std::size_t>(i)];
+                 tested.spread = certify_spread(tested.head);
+                 meter.add(1.0);
+               });
+}
+
+// The normalizer a head was trained with is tested with what it learned.
+std::vector<AnyNormalizer> normalizers_for(const Head& head, const TestSettings& test) {
+  std::vector<AnyNormalizer> normalizers = test.normalizers;
+  for (AnyNormalizer& normalizer : normalizers)
+    if (normalizer == head.training.normalizer) normalizer = head.normalizer();
+  return normalizers;
+}
+
+// Heat maps show one head of an arm, and those rules alone that are compared everywhere.
+bool has_heat_map(const AnyNormalizer& normalizer, const TestSettings& test) {
+  constexpr std::size_t kFew = 4;
+  const std::string_view name = normalizer.name();
+  return test.normalizers.size() <= kFew || name == "softmax" || name == "adaptive" ||
+         name == "entropy_target";
+}
+
+class Testing {
+ public:
+  Testing(const RunSettings& settings, std::vector<TestedHead>& heads, const RunDirectory* directory,
+          const RunOptions& options)
+      : settings_(settings), heads_(heads), directory_(directory), options_(options) {}
+
+  void run() {
+    double done = 0.0, total = 0.0;
+    for (TestedHead& tested : heads_) {
+      tested.by_size.resize(test().sizes.size());
+      const std::vector<AnyNormalizer> normalizers = normalizers_for(tested.head, test());
+      for (std::size_t i = 0; i < test().sizes.size(); ++i) {
+        const double items = items_at(test().sizes[i]);
+        total += items;
+        if (load(tested, i, normalizers)) done += items;
+      }
+    }
+    ProgressMeter meter(Phase::testing, done, total, options_.progress);
+    for (std::size_t i = 0; i < test().sizes.size(); ++i)
+      for (TestedHead& tested : heads_)
+        if (tested.by_size[i].measurements.empty()) measure(tested, i, meter);
+  }
+
+ private:
+  const TestSettings& test() const { return settings_.test; }
+  double items_at(std::int64_t n) const {
+    return static_cast<double>(n) * static_cast<double>(sets_at(n, test().sets_scale));
+  }
+  std::filesystem::path file_of(const TestedHead& tested, std::size_t i) const {
+    return directory_->tested(tested.head.arm, tested.head.seed, test().sizes[i]);
+  }
+  EvaluationRequest request_for(std::size_t i, std::span<const AnyNormalizer> normalizers) const {
+    const std::int64_t n = test().sizes[i];
+    return {.n = n, .sets = sets_at(n, test().sets_scale), .normalizers = normalizers};
+  }
+
+  bool load(TestedHead& tested, std::size_t i, std::span<const AnyNormalizer> normalizers) {
+    if (!directory_ || !std::filesystem::exists(file_of(tested, i))) return false;
+    tested.by_size[i] = load_tested(file_of(tested, i), tested.head, request_for(i, normalizers));
+    return true;
+  }
+
+  void measure(TestedHead& tested, std::size_t i, ProgressMeter& meter) {
+    const std::vector<AnyNormalizer> normalizers = normalizers_for(tested.head, test());
+    EvaluationRequest request = request_for(i, normalizers);
+    if (tested.head.seed == settings_.seeds.front()) {
+      request.heat_map_sets = std::min(test().heat_map_sets, request.sets);
+      request.heat_map_items = std::min(test().heat_map_items, request.n);
+    }
+    request.certified_spread = tested.spread.certified;
+    std::int64_t before = 0;
+    request.progress = [&](std::int64_t sets_done) {
+      meter.add(static_cast<double>(sets_done - before) * static_cast<double>(request.n));
+      before = sets_done;
+    };
+    Evaluation evaluation = evaluate(tested.head, request, {.threads = options_.threads});
+    std::vector<HeatMap> kept;
+    for (std::size_t k = 0; k < evaluation.heat_maps.size(); ++k)
+      if (has_heat_map(test().normalizers[k], test())) kept.push_back(std::move(evaluation.heat_maps[k]));
+    evaluation.heat_maps = std::move(kept);
+    meter.add(static_cast<double>(request.sets - before) * static_cast<double>(request.n));
+    if (directory_) save_tested(file_of(tested, i), tested.head, evaluation);
+    tested.by_size[i] = std::move(evaluation);
+  }
+
+  const RunSettings& settings_;
+  std::vector<TestedHead>& heads_;
+  const RunDirectory* directory_;  // null: nothing is kept
+  const RunOptions& options_;
+};
+
+}  // namespace
+
+RunOutcome run(const RunSettings& settings, const RunOptions& options) {
+  validate(settings);
+  const RunDirectory directory(settings, options);
+  RunOutcome outcome{.settings = settings};
+  const auto began = Clock::now();
+  outcome.heads = train_all(settings, directory, options);
+  outcome.training_seconds = seconds_since(began);
+  const auto trained = Clock::now();
+  certify(outcome.heads, options);
+  Testing(settings, outcome.heads, &directory, options).run();
+  outcome.testing_seconds = seconds_since(trained);
+  return outcome;
+}
+
+RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptions& options) {
+  RunOutcome outcome{.settings = {.preset = "head",
+                                  .arms = {{.name = head.arm, .training = head.training}},
+                                  .seeds = {head.seed},
+                                  .test = test},
+                     .heads = {{.head = head}}};
+  validate(outcome.settings);
+  const auto began = Clock::now();
+  certify(outcome.heads, options);
+  Testing(outcome.settings, outcome.heads, nullptr, options).run();
+  outcome.testing_seconds = seconds_since(began);
+  return outcome;
+}
+
+}  // namespace sharpmax::retrieval

@@ -1,0 +1,67 @@
+// A whole run in a directory: heads trained, certified and tested, everything written as it comes, so that
+// a run that was killed goes on where it was and ends in the same results, bit for bit.
+//
+//   run.json                              the settings; written first
+//   checkpoints/ARM-SEED.safetensors      every few seconds, and at the end of a training
+//   heads/ARM-SEED.safetensors            the trained head
+//   tested/ARM-SEED-N.json                one head at one size
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "retrieval/certificate/certificate.h"
+#include "retrieval/testing/evaluation.h"
+#include "retrieval/head/head.h"
+#include "retrieval/task/settings.h"
+
+namespace sharpmax::retrieval {
+
+enum class Phase { training, certifying, testing };
+
+struct RunProgress {
+  Phase phase = Phase::training;
+  double done = 0.0;  // training: steps of all heads; certifying: heads; testing: items
+  double total = 0.0;
+  double per_second = 0.0;    // of this phase, in this process; 0 before anything is known
+  double seconds_left = 0.0;  // of this phase; NaN before anything is known
+};
+
+// What to do where a run is already.
+enum class Existing { refuse, resume, overwrite };
+
+struct RunOptions {
+  std::filesystem::path directory;
+  Existing existing = Existing::refuse;
+  int threads = 0;  // the results do not depend on it
+  double checkpoint_seconds = 10.0;
+  std::function<void(const RunProgress&)> progress;  // called from any thread, one at a time
+};
+
+// One head with all that was found out about it.
+struct TestedHead {
+  Head head;
+  std::string file;                                         // within the directory; empty: not of a run
+  std::vector<std::pair<std::int64_t, double>> loss_curve;  // (steps done, mean loss since the one before)
+  SpreadCertificate spread;
+  std::vector<Evaluation> by_size;  // in the order of the settings' sizes
+};
+
+struct RunOutcome {
+  RunSettings settings;
+  std::vector<TestedHead> heads;  // arm by arm, seed by seed
+  double training_seconds = 0.0;  // of this process
+  double testing_seconds = 0.0;
+};
+
+// Throws Error{bad_argument} where a run is already and `existing` does not say what to do, or where its
+// settings differ; {bad_file} for a damaged file, before anything is written; {io}.
+RunOutcome run(const RunSettings& settings, const RunOptions& options);
+
+// A head that was trained before, certified and tested; nothing is written.
+RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptions& options);
+
+}  // namespace sharpmax::retrieval

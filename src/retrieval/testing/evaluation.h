@@ -1,0 +1,80 @@
+// Testing a head: the same sets and the same scores under every normalizer, and why an answer is wrong.
+//
+// Scores are computed in double; normalizers that do not change when a constant is added to every score see
+// the gaps to the largest, rounded to float, so that rounding does not decide between items. The others see
+// the scores.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "retrieval/head/head.h"
+#include "sharpmax/attention.h"
+
+namespace sharpmax::retrieval {
+
+// One normalizer at one size, over all sets.
+struct Measurement {
+  std::string normalizer;  // text form
+  std::int64_t n = 0;
+  std::int64_t sets = 0;
+  std::int64_t right = 0;         // answers that name the right class
+  std::int64_t ranked_first = 0;  // sets whose largest score is the right item's
+  // hard attention over the same scores (right, wrong) x this normalizer (right, wrong)
+  std::int64_t hard_right_rule_right = 0;
+  std::int64_t hard_right_rule_wrong = 0;  // dispersion
+  std::int64_t hard_wrong_rule_right = 0;  // helpful averaging
+  std::int64_t hard_wrong_rule_wrong = 0;
+  // Means over sets.
+  double entropy = 0.0;       // nats
+  double peak_weight = 0.0;   // largest weight, of w / sum w
+  double right_weight = 0.0;  // weight on the right item, of w / sum w
+  double temperature = 0.0;   // beta; NaN where the rule has none
+  double spread = 0.0;        // largest - least score
+  // Extremes over sets, for checking bounds.
+  double largest_peak_weight = 0.0;
+  double largest_spread = 0.0;
+
+  double accuracy() const noexcept {
+    return sets ? static_cast<double>(right) / static_cast<double>(sets) : 0.0;
+  }
+  double hard_accuracy() const noexcept {
+    return sets ? static_cast<double>(hard_right_rule_right + hard_right_rule_wrong) /
+                      static_cast<double>(sets)
+                : 0.0;
+  }
+};
+
+// Weights on the largest items of the first few sets, least of them first, so that the largest is at the
+// right.
+struct HeatMap {
+  std::string normalizer;
+  std::int64_t n = 0;
+  std::int64_t sets = 0;
+  std::int64_t items = 0;
+  std::vector<float> weights;  // [sets, items]
+};
+
+struct Evaluation {
+  std::vector<Measurement> measurements;  // one per normalizer, in the order given
+  std::vector<HeatMap> heat_maps;         // likewise; empty unless heat_map_sets > 0
+  std::int64_t bound_violations = 0;      // rows whose weight or spread exceeds what the certificate allows
+};
+
+struct EvaluationRequest {
+  std::int64_t n = 0;
+  std::int64_t sets = 0;
+  std::span<const AnyNormalizer> normalizers;
+  std::int64_t heat_map_sets = 0;
+  std::int64_t heat_map_items = 16;
+  double certified_spread = 0.0;                         // check every row against it; 0: no check
+  std::function<void(std::int64_t sets_done)> progress;  // called from any thread, one at a time
+};
+
+// Bitwise the same for any number of threads. The sets are those of the head's own seed.
+Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution = {});
+
+}  // namespace sharpmax::retrieval

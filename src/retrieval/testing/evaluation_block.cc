@@ -1,0 +1,259 @@
+#include "retrieval/testing/evaluation_block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "retrieval/certificate/certificate.h"
+
+namespace sharpmax::retrieval {
+namespace {
+
+// A block holds about this many items, unless one set has more: enough for a call of normalize() to be
+// cheap beside its rows.
+constexpr std::int64_t kBlockItems = 4096;
+constexpr std::int64_t kMostBlockSets = 256;
+constexpr std::int64_t kGroupWeights = std::int64_t{1} << 23;  // 32 MB of weights at once
+
+std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+std::vector<RuleFacts> facts_of_all(const EvaluationRequest& request) {
+  std::vector<RuleFacts> all;
+  for (const AnyNormalizer& normalizer : request.normalizers) all.push_back(facts_of(normalizer, request.n));
+  return all;
+}
+
+// The lowest index of the largest; -1 if some logit is no number: such an answer is wrong.
+std::int64_t largest_of(std::span<const double> logits) {
+  for (const double logit : logits)
+    if (std::isnan(logit)) return -1;
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
+}
+
+}  // namespace
+
+EvaluationPlan::EvaluationPlan(const Head& trained, const EvaluationRequest& wanted)
+    : request(wanted), seed(trained.seed), head(trained), facts(facts_of_all(wanted)) {
+  if (head.encoder == Encoder::mlp) {
+    layer.emplace(head);
+    if (ScoreCurves all(head); all.worth_it(request.n)) curves = std::move(all);
+  }
+  block_sets = std::clamp<std::int64_t>(kBlockItems / request.n, 1, kMostBlockSets);
+  group = std::clamp<std::int64_t>(kGroupWeights / (block_sets * request.n), 1,
+                                   std::max<std::int64_t>(normalizers(), 1));
+}
+
+BlockEvaluator::BlockEvaluator(const EvaluationPlan& plan)
+    : plan_(plan), pooler_(plan.head, plan.layer ? &*plan.layer : nullptr, plan.group) {
+  const std::int64_t sets = plan.block_sets, n = plan.request.n, rows = plan.normalizers() + 1;
+  const FoldedHead& head = plan.head;
+  sets_.resize(to_size(sets));
+  query_inputs_.resize(to_size(sets * (head.query_features + 1)));
+  queries_.resize(to_size(sets * (head.item_features + 1)));
+  if (plan.layer) padded_query_.resize(plan.layer->stride);
+  scores_.resize(to_size(sets * n));
+  gaps_.resize(to_size(sets * n));
+  if (!std::all_of(plan.facts.begin(), plan.facts.end(), [](RuleFacts f) { return f.ignores_shift; }))
+    plain_.resize(to_size(sets * n));
+  ranked_.resize(to_size(sets));
+  spread_.resize(to_size(sets));
+  weights_.resize(to_size(plan.group * sets * n));
+  for (auto* statistic : {&entropy_, &peak_, &mass_, &temperature_})
+    statistic->resize(to_size(plan.group * sets));
+  pooled_.resize(to_size(rows * sets * (head.item_features + 1)));
+  hidden_.resize(to_size(rows * sets * head.width));
+  logits_.resize(to_size(rows * sets * head.classes));
+}
+
+BlockResult BlockEvaluator::run(std::int64_t first, std::int64_t count, std::span<HeatMap> heat_maps) {
+  first_ = first;
+  count_ = count;
+  BlockResult result{.sums = std::vector<Measurement>(plan_.request.normalizers.size())};
+  draw(first);
+  score();
+  compare_scores();
+  if (plan_.request.certified_spread > 0.0)
+    for (std::int64_t s = 0; s < count_; ++s)  // rounding of double in either figure
+      result.bound_violations += !(spread_[to_size(s)] <= plan_.request.certified_spread * (1.0 + 1e-9));
+  for (std::int64_t from = 0; from < plan_.normalizers(); from += plan_.group)
+    weigh_group(from, std::min(from + plan_.group, plan_.normalizers()), result, heat_maps);
+  answer();
+  tally(result);
+  return result;
+}
+
+void BlockEvaluator::draw(std::int64_t first) {
+  const FoldedHead& head = plan_.head;
+  const std::int64_t inputs = head.query_features + 1;
+  for (std::int64_t s = 0; s < count_; ++s) {
+    draw_test_set(plan_.seed, head.classes, plan_.request.n, first + s, sets_[to_size(s)]);
+    double* const h = query_inputs_.data() + s * inputs;
+    const double y = sets_[to_size(s)].query;
+    h[0] = y;
+    if (plan_.layer) {
+      for (std::int64_t j = 0; j < head.width; ++j)
+        h[j] = head.query_slope[to_size(j)] * y + head.query_offset[to_size(j)];
+      gelu_in_place({h, to_size(head.width)});
+    }
+    h[inputs - 1] = 1.0;
+  }
+  gemm(1.0, Matrix<const double>(query_inputs_.data(), count_, inputs),
+       transpose(Matrix<const double>(head.score.data(), head.item_features + 1, inputs)), 0.0,
+       Matrix<double>(queries_.data(), count_, head.item_features + 1));
+}
+
+void BlockEvaluator::score() {
+  const std::int64_t n = plan_.request.n, features = plan_.head.item_features;
+  std::vector<double> class_scores(to_size(plan_.head.classes));
+  for (std::int64_t s = 0; s < count_; ++s) {
+    const Set& set = sets_[to_size(s)];
+    const double* const t = queries_.data() + s * (features + 1);
+    const std::span<double> scores(scores_.data() + s * n, to_size(n));
+    if (plan_.layer) {
+      std::copy_n(t, features, padded_query_.begin());
+      const Items items{set.priorities, set.classes};
+      if (plan_.curves)
+        plan_.curves->score(*plan_.layer, padded_query_, t[features], items, curves_, scores);
+      else
+        score_items(*plan_.layer, padded_query_, t[features], items, scores);
+      continue;
+    }
+    for (std::size_t c = 0; c < class_scores.size(); ++c) class_scores[c] = t[1 + c] + t[features];
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      scores[i] = t[0] * set.priorities[i] + class_scores[to_size(set.classes[i])];
+  }
+}
+
+void BlockEvaluator::compare_scores() {
+  const std::int64_t n = plan_.request.n;
+  for (std::int64_t s = 0; s < count_; ++s) {
+    const std::span<const double> scores(scores_.data() + s * n, to_size(n));
+    const auto [least, last_largest] = std::minmax_element(scores.begin(), scores.end());
+    const double largest = *last_largest;
+    ranked_[to_size(s)] = std::find(scores.begin(), scores.end(), largest) - scores.begin();
+    spread_[to_size(s)] = largest - *least;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      gaps_[to_size(s * n) + i] = static_cast<float>(scores[i] - largest);
+    if (plain_.empty()) continue;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      plain_[to_size(s * n) + i] = static_cast<float>(scores[i]);
+  }
+}
+
+std::span<float> BlockEvaluator::weights_of(std::int64_t row, std::int64_t set) {
+  const std::int64_t n = plan_.request.n;
+  return {weights_.data() + (row * plan_.block_sets + set) * n, to_size(n)};
+}
+std::span<const float> BlockEvaluator::weights_of(std::int64_t row, std::int64_t set) const {
+  return const_cast<BlockEvaluator*>(this)->weights_of(row, set);
+}
+
+void BlockEvaluator::weigh_group(std::int64_t from, std::int64_t to, BlockResult& result,
+                                 std::span<HeatMap> heat_maps) {
+  const std::int64_t n = plan_.request.n, features = plan_.head.item_features + 1;
+  const Extents<4> shape{1, 1, count_, n};
+  for (std::int64_t which = from; which < to; ++which) {
+    const std::int64_t row = which - from, at = row * plan_.block_sets;
+    const auto view = [&](std::vector<double>& values) {
+      return TensorView<double, 3>(values.data() + at, {1, 1, count_});
+    };
+    RowStatistics statistics;
+    statistics.entropy = view(entropy_);
+    statistics.peak_weight = view(peak_);
+    statistics.mass = view(mass_);
+    statistics.temperature = view(temperature_);
+    const float* const scores = (plan_.facts[to_size(which)].ignores_shift ? gaps_ : plain_).data();
+    normalize(TensorView<const float, 4>(scores, shape), plan_.request.normalizers[to_size(which)],
+              TensorView<float, 4>(weights_of(row, 0).data(), shape), &statistics, {.threads = 1});
+    record(which, row, result);
+    if (!heat_maps.empty()) map_heat(heat_maps[to_size(which)], row);
+  }
+  for (std::int64_t s = 0; s < count_; ++s)
+    pooler_.pool(sets_[to_size(s)],
+                 Matrix<const float>(weights_of(0, s).data(), to - from, n, plan_.block_sets * n),
+                 Matrix<double>(pooled_.data() + (from * count_ + s) * features, to - from, features,
+                                count_ * features));
+}
+
+void BlockEvaluator::record(std::int64_t which, std::int64_t row, BlockResult& result) const {
+  // The kernels round gaps to float, which may lengthen them by 2^-24, and weights by less than 1e-5: an
+  // exponential errs by 1.2 ulp, a sum in a lane by 64 * 2^-24.
+  constexpr double kLonger = 1.0 + 0x1p-23, kHeavier = 1.0 + 1e-5;
+  Measurement& m = result.sums[to_size(which)];
+  const auto n = static_cast<double>(plan_.request.n);
+  const bool bounded = plan_.request.certified_spread > 0.0 && plan_.facts[to_size(which)].is_softmax;
+  for (std::int64_t s = 0; s < count_; ++s) {
+    const std::size_t at = to_size(row * plan_.block_sets + s);
+    const double right = weights_of(row, s)[to_size(sets_[to_size(s)].right)];
+    m.entropy += entropy_[at];
+    m.peak_weight += peak_[at];
+    m.right_weight += mass_[at] == 0.0 ? 0.0 : right / mass_[at];
+    m.temperature += temperature_[at];
+    m.spread += spread_[to_size(s)];
+    m.largest_peak_weight = std::max(m.largest_peak_weight, peak_[at]);
+    m.largest_spread = std::max(m.largest_spread, spread_[to_size(s)]);
+    if (bounded)
+      result.bound_violations +=
+          !(peak_[at] <= kHeavier * largest_possible_weight(n, kLonger * plan_.request.certified_spread,
+                                                            std::abs(temperature_[at])));
+  }
+}
+
+void BlockEvaluator::map_heat(HeatMap& map, std::int64_t row) const {
+  std::vector<std::int64_t> order(to_size(plan_.request.n));
+  for (std::int64_t s = 0; s < count_ && first_ + s < map.sets; ++s) {
+    const Set& set = sets_[to_size(s)];
+    const auto heavier = [&](std::int64_t a, std::int64_t b) {
+      const double left = set.priorities[to_size(a)], right = set.priorities[to_size(b)];
+      return left != right ? left > right : a < b;
+    };
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::partial_sort(order.begin(), order.begin() + map.items, order.end(), heavier);
+    const double mass = mass_[to_size(row * plan_.block_sets + s)];
+    for (std::int64_t i = 0; i < map.items; ++i)
+      map.weights[to_size((first_ + s) * map.items + map.items - 1 - i)] =
+          mass == 0.0 ? 0.0f : static_cast<float>(weights_of(row, s)[to_size(order[to_size(i)])] / mass);
+  }
+}
+
+void BlockEvaluator::answer() {
+  const FoldedHead& head = plan_.head;
+  const std::int64_t features = head.item_features + 1, rows = (plan_.normalizers() + 1) * count_;
+  for (std::int64_t s = 0; s < count_; ++s)
+    pooler_.item(sets_[to_size(s)], ranked_[to_size(s)],
+                 {pooled_.data() + (plan_.normalizers() * count_ + s) * features, to_size(features)});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy(head.hidden_bias.begin(), head.hidden_bias.end(), hidden_.begin() + row * head.width);
+    std::copy(head.out_bias.begin(), head.out_bias.end(), logits_.begin() + row * head.classes);
+  }
+  const Matrix<double> hidden(hidden_.data(), rows, head.width);
+  gemm(1.0, Matrix<const double>(pooled_.data(), rows, features),
+       transpose(Matrix<const double>(head.hidden.data(), head.width, features)), 1.0, hidden);
+  gelu_in_place({hidden_.data(), to_size(rows * head.width)});
+  gemm(1.0, hidden, transpose(Matrix<const double>(head.out.data(), head.classes, head.width)), 1.0,
+       Matrix<double>(logits_.data(), rows, head.classes));
+}
+
+void BlockEvaluator::tally(BlockResult& result) const {
+  const std::int64_t classes = plan_.head.classes;
+  const auto is_right = [&](std::int64_t which, std::int64_t s) {
+    const std::span<const double> logits(logits_.data() + (which * count_ + s) * classes, to_size(classes));
+    return largest_of(logits) == sets_[to_size(s)].classes[to_size(sets_[to_size(s)].right)];
+  };
+  for (std::int64_t s = 0; s < count_; ++s) {
+    const bool hard = is_right(plan_.normalizers(), s);
+    for (std::int64_t which = 0; which < plan_.normalizers(); ++which) {
+      Measurement& m = result.sums[to_size(which)];
+      const bool rule = is_right(which, s);
+      m.sets += 1;
+      m.right += rule;
+      m.ranked_first += ranked_[to_size(s)] == sets_[to_size(s)].right;
+      m.hard_right_rule_right += hard && rule;
+      m.hard_right_rule_wrong += hard && !rule;
+      m.hard_wrong_rule_right += !hard && rule;
+      m.hard_wrong_rule_wrong += !hard && !rule;
+    }
+  }
+}
+
+}  // namespace sharpmax::retrieval
