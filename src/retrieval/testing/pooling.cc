@@ -1,6 +1,7 @@
 #include "retrieval/testing/pooling.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sharpmax::retrieval {
 namespace {
@@ -10,11 +11,20 @@ constexpr std::int64_t kChunk = 512;
 
 std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
+// All weights of a row below this share of its largest, divided by n, add up to less than a fourth of a
+// float's rounding of their sum.
+constexpr float kNegligible = 0x1p-26f;
+
+// An item counts unless every row's weight of it is negligible. NaN counts.
 void mark_used(Matrix<const float> weights, std::span<std::uint8_t> used) {
   std::fill(used.begin(), used.end(), std::uint8_t{0});
   for (std::int64_t row = 0; row < weights.rows; ++row) {
     const float* const w = weights.data + row * weights.stride;
-    for (std::size_t i = 0; i < used.size(); ++i) used[i] |= static_cast<std::uint8_t>(w[i] != 0.0f);
+    float largest = 0.0f;
+    for (std::size_t i = 0; i < used.size(); ++i) largest = std::max(largest, std::abs(w[i]));
+    const float negligible = largest * kNegligible / static_cast<float>(used.size());
+    for (std::size_t i = 0; i < used.size(); ++i)
+      used[i] |= static_cast<std::uint8_t>(!(std::abs(w[i]) <= negligible));
   }
 }
 

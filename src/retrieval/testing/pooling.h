@@ -7,12 +7,13 @@
 
 #include "retrieval/head/blas.h"
 #include "retrieval/head/folded.h"
-#include "retrieval/testing/item_kernels.h"
 #include "retrieval/task/task.h"
+#include "retrieval/testing/item_kernels.h"
 
 namespace sharpmax::retrieval {
 
-// One thread's. Items that no row gives any weight are passed over, which changes no sum.
+// One thread's. Items whose weights are negligible in every row are passed over: together they are below the
+// rounding of the sums.
 class Pooler {
  public:
   // `layer`: null for a linear encoder. `rows`: the most rows of weights in one call.
@@ -30,7 +31,7 @@ class Pooler {
 
   const FoldedHead& head_;
   const ItemLayer* layer_;
-  std::vector<std::uint8_t> used_;     // [item]: some row gives it weight
+  std::vector<std::uint8_t> used_;     // [item]: some row gives it weight that counts
   std::vector<std::int64_t> indices_;  // of the chunk's items
   std::vector<float> features_;        // [chunk, stride]
   std::vector<float> chunk_weights_;   // [row, chunk]
