@@ -196,17 +196,26 @@ def adaptive(run):
     return "\n\n".join([*blocks, source_line(run.json)])
 
 
+CLAIMED = [("sharp", "entropy_target", "our recipe"), ("sharp", "softmax", "the same weights"),
+           ("sharp-mlp", "entropy_target", "our recipe with the paper's MLP encoders"),
+           ("crowded-softmax", "softmax", "our sets, but trained under softmax"),
+           ("crowded-softmax", "entropy_target", "the same weights"),
+           ("paper", "softmax", "the paper's training"), ("paper", "entropy_target", "the same weights")]
+
+
 def claim(run):
-    """One sentence for the first screen."""
-    n, target, softmax = run.sizes[-1], run.member("entropy_target"), run.member("softmax")
+    """The first screen: one sentence, and who gets what at the largest sizes."""
+    n, target = run.sizes[-1], run.member("entropy_target")
     row = run.rows["sharp", target, n]
     seeds = "one seed" if row["seeds"] == 1 else f"mean of {row['seeds']} seeds"
-    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, the head names the class of the largest of "
+    sizes = [size for size in run.sizes if size >= 16384][-3:] or run.sizes[-1:]
+    rows = [[words, f"`{run.member(name)}`", *(percent(run.value(arm, run.member(name), size)) for size in sizes)]
+            for arm, name, words in CLAIMED if arm in run.arms and run.member(name)]
+    head = [f"trained on at most {run.largest_trained('sharp')} items", "tested under", *(f"{size:,}" for size in sizes)]
+    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, a head names the class of the largest of "
             f"{n:,} in {percent(row['accuracy'])} % of sets** ({seeds}, 95 % interval {percent(row['accuracy_low'])} to "
-            f"{percent(min(1, row['accuracy_high']))}; trained by our recipe, run under `{target}`). Softmax over the same weights: "
-            f"{percent(run.value('sharp', softmax, n))} %. The training of the paper that posed the task, under softmax: "
-            f"{percent(run.value('paper', softmax, n))} %, under `{target}`: {percent(run.value('paper', target, n))} %. "
-            f"Command: `{plain_command(run.json['command'])}`.")
+            f"{percent(min(1, row['accuracy_high']))}; chance is 10 %).\n\n{table(head, rows, 2)}\n\nRight answers in %. "
+            f"`{plain_command(run.json['command'])}`")
 
 
 def ingredients(measured):

@@ -10,10 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/safetensors.h"
+#include "retrieval/task/settings_json.h"
 #include "retrieval/training/head_file.h"
 #include "retrieval/training/loss_curve.h"
-#include "retrieval/task/settings_json.h"
 #include "sharpmax/error.h"
+#include "support/files.h"
 #include "support/random.h"
 
 namespace sharpmax::test {
@@ -21,27 +22,6 @@ namespace {
 
 using namespace retrieval;
 using Json = nlohmann::ordered_json;
-
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() / ("sharpmax-heads-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-void put(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 std::string refusal(const std::function<void()>& action, ErrorCode wanted = ErrorCode::bad_file) {
   try {
@@ -79,7 +59,7 @@ Head trained(const TrainingSettings& settings, std::uint64_t seed) {
 }
 
 TEST(HeadFiles, HeadsAndCheckpointsLoadBackBitForBit) {
-  const Folder folder;
+  const Folder folder("heads");
   for (const Encoder encoder : {Encoder::mlp, Encoder::linear}) {
     for (const Precision precision : {Precision::float32, Precision::float64}) {
       const TrainingSettings settings = small(encoder, precision);
@@ -113,7 +93,7 @@ TEST(HeadFiles, HeadsAndCheckpointsLoadBackBitForBit) {
 }
 
 TEST(HeadFiles, NoFlippedBitPassesUnnoticed) {
-  const Folder folder;
+  const Folder folder("heads");
   const TrainingSettings settings = small(Encoder::linear, Precision::float32);
   Trainer trainer(settings, 1);
   save_state(folder / "state", {.arm = "paper",
@@ -146,7 +126,7 @@ TEST(HeadFiles, NoFlippedBitPassesUnnoticed) {
 }
 
 TEST(HeadFiles, AnotherFormatIsNamed) {
-  const Folder folder;
+  const Folder folder("heads");
   const TrainingSettings settings = small(Encoder::mlp, Precision::float32);
   save_head(folder / "head", trained(settings, 1));
   expect_words(refusal([&] { load_state(folder / "head"); }),
@@ -158,7 +138,7 @@ TEST(HeadFiles, AnotherFormatIsNamed) {
 
 // Well-formed and with a right checksum, but not such a head: what a careless program would write.
 TEST(HeadFiles, NumbersAndShapesThatDoNotFitTheSettingsAreRefused) {
-  const Folder folder;
+  const Folder folder("heads");
   Head head = trained(small(Encoder::mlp, Precision::float64), 1);
   const auto refused = [&](const Head& bad, const char* words) {
     save_head(folder / "bad", bad);

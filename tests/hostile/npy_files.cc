@@ -12,6 +12,7 @@
 #include "base/npy.h"
 #include "base/npz.h"
 #include "sharpmax/error.h"
+#include "support/files.h"
 
 namespace sharpmax::test {
 namespace {
@@ -107,17 +108,7 @@ std::vector<Defect> defects() {
 TEST(NpyFiles, EveryDefectIsOneErrorThatNamesTheByte) {
   for (const Defect& defect : defects()) {
     SCOPED_TRACE(defect.name);
-    try {
-      parse(defect.file);
-      ADD_FAILURE() << "was accepted";
-    } catch (const Error& error) {
-      const std::string words = error.what();
-      EXPECT_EQ(error.code(), ErrorCode::bad_file);
-      EXPECT_NE(words.find(defect.words), std::string::npos) << words;
-      const std::string at = defect.byte == 0 ? "at byte " : "at byte " + std::to_string(defect.byte) + ":";
-      EXPECT_NE(words.find(at), std::string::npos) << words;
-      for (const char c : words) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << words;
-    }
+    expect_refused([&] { parse(defect.file); }, defect.words, defect.byte);
   }
 }
 
@@ -153,27 +144,6 @@ TEST(NpyFiles, FortranOrderArrivesInCOrder) {
   for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(rows[i], i);
 }
 
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("sharpmax-npy-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void put(const std::filesystem::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
 ErrorCode code_of(const std::function<void()>& action, std::string* words = nullptr) {
   try {
     action();
@@ -186,7 +156,7 @@ ErrorCode code_of(const std::function<void()>& action, std::string* words = null
 }
 
 TEST(NpyFiles, WhatIsWrittenReadsBack) {
-  const Folder folder;
+  const Folder folder("npy");
   const double numbers[] = {1.5, -2.25, 0.0, 3e300, 1e-300, 6.0};
   write_npy(folder / "a.npy", {NpyType::float64, {2, 3}, numbers});
   const NpyArray array = read_npy(folder / "a.npy");
@@ -196,7 +166,7 @@ TEST(NpyFiles, WhatIsWrittenReadsBack) {
 }
 
 TEST(NpyFiles, FoldersDevicesAndMissingFilesAreRefusedInWords) {
-  const Folder folder;
+  const Folder folder("npy");
   EXPECT_EQ(code_of([&] { read_npy(folder / "missing.npy"); }), ErrorCode::io);
   EXPECT_EQ(code_of([&] { read_npy(folder / ""); }), ErrorCode::bad_file);
   EXPECT_EQ(code_of([&] { read_npy("/dev/zero"); }), ErrorCode::bad_file);
@@ -205,7 +175,7 @@ TEST(NpyFiles, FoldersDevicesAndMissingFilesAreRefusedInWords) {
 }
 
 TEST(NpyFiles, AFailedWriteLeavesTheEarlierFileAndNoOther) {
-  const Folder folder;
+  const Folder folder("npy");
   put(folder / "kept.npy", "earlier");
   {
     AtomicFile file(folder / "kept.npy");
@@ -248,7 +218,7 @@ class NpzFiles : public testing::Test {
     return std::string(good_).replace(at + distance, bytes.size(), bytes);
   }
 
-  const Folder folder_;
+  const Folder folder_{"npy"};
   const float numbers_[6] = {1, 2, 3, 4, 5, 6};
   std::string good_;
 };

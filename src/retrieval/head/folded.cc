@@ -3,13 +3,10 @@
 #include <cmath>
 
 #include "retrieval/head/blas.h"
+#include "retrieval/head/gelu_constants.h"
 
 namespace sharpmax::retrieval {
 namespace {
-
-// sqrt(2 / pi), as the tanh form has it.
-constexpr double kRate = 0.7978845608028654;
-constexpr double kCubic = 0.044715;
 
 std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
@@ -47,16 +44,16 @@ Matrix<const double> matrix(const std::vector<double>& values, std::int64_t rows
 
 }  // namespace
 
-double gelu(double x) noexcept { return x / (1.0 + std::exp(-2.0 * kRate * (x + kCubic * x * x * x))); }
+double gelu(double x) noexcept { return x / (1.0 + std::exp(-kGeluRate * (x + kGeluCubic * x * x * x))); }
 
 double gelu_slope(double x) noexcept {
   // s + x s (1 - s) u', with s the sigmoid of u; s (1 - s) from exp(-|u|), so that no infinity meets a zero.
-  const double u = 2.0 * kRate * (x + kCubic * x * x * x);
+  const double u = kGeluRate * (x + kGeluCubic * x * x * x);
   const double small = std::exp(-std::abs(u));
   const double s = (u < 0.0 ? small : 1.0) / (1.0 + small);
   const double bell = small / ((1.0 + small) * (1.0 + small));
   if (bell == 0.0) return s;
-  return s + x * bell * 2.0 * kRate * (1.0 + 3.0 * kCubic * x * x);
+  return s + x * bell * kGeluRate * (1.0 + 3.0 * kGeluCubic * x * x);
 }
 
 FoldedHead::FoldedHead(const Head& head)

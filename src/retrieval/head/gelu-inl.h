@@ -11,14 +11,14 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "retrieval/head/gelu_constants.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::retrieval {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr double kGeluTwiceScale = 2.0 * 0.79788456080286535588;  // 2 sqrt(2 / pi)
-inline constexpr double kGeluCubic = 0.044715;
 // Beyond this exp(-u) is infinite in the type and s is 0 at any rate.
 template <class Real>
 inline constexpr double kGeluLeast = sizeof(Real) == 4 ? -87.0 : -708.0;
@@ -35,7 +35,7 @@ HWY_INLINE GeluParts<V> gelu_parts(D d, V x) {
   const auto constant = [d](double c) { return hn::Set(d, static_cast<Real>(c)); };
   const V square = hn::Mul(x, x);
   const V u =
-      hn::Mul(hn::Mul(x, constant(kGeluTwiceScale)), hn::MulAdd(square, constant(kGeluCubic), constant(1.0)));
+      hn::Mul(hn::Mul(x, constant(kGeluRate)), hn::MulAdd(square, constant(kGeluCubic), constant(1.0)));
   const V e = hn::Exp(d, hn::Neg(hn::Max(u, constant(kGeluLeast<Real>))));
   return {hn::Div(constant(1.0), hn::Add(constant(1.0), e)), square};
 }
@@ -57,7 +57,7 @@ HWY_INLINE GeluWithSlope<V> gelu_with_slope(D d, V x) {
   const auto constant = [d](double c) { return hn::Set(d, static_cast<Real>(c)); };
   const auto [sigma, square] = gelu_parts(d, x);
   const V value = hn::Mul(x, sigma);
-  const V d_u = hn::MulAdd(square, constant(3.0 * kGeluCubic * kGeluTwiceScale), constant(kGeluTwiceScale));
+  const V d_u = hn::MulAdd(square, constant(3.0 * kGeluCubic * kGeluRate), constant(kGeluRate));
   // sigma + x sigma (1 - sigma) u'
   return {value, hn::MulAdd(hn::Mul(value, hn::Sub(constant(1.0), sigma)), d_u, sigma)};
 }

@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include "attention/rows/math-inl.h"
+#include "retrieval/head/gelu_constants.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::retrieval {
@@ -20,9 +21,9 @@ using sharpmax::HWY_NAMESPACE::Exponential;
 // What rows of features are padded to: whole vectors of floats, and of doubles two at a time.
 std::size_t FeatureLanes() { return 2 * hn::Lanes(DoubleTag()); }
 
-// GELU(x) = x / (1 + exp(-u)), u = 2 sqrt(2/pi) (x + 0.044715 x^3).
-constexpr double kLinear = 2 * 0.7978845608028654;
-constexpr double kCubic = kLinear * 0.044715;
+// -u = x (-kLinear - kCubic x^2)
+constexpr double kLinear = kGeluRate;
+constexpr double kCubic = kGeluRate * kGeluCubic;
 
 // 2^z for z in [-1000, 1000]: within 2e-16 relative of that of the rounded z (the polynomial is Chebyshev's
 // interpolant of degree 10 over [-1/2, 1/2], 2.2e-16 from 2^r), and two roundings.
