@@ -56,6 +56,7 @@ retrieval-results: ## run the presets of retrieve and the recipe's ingredients; 
 	@build/sharpmax retrieve --directory build/retrieval/quick --resume >build/retrieval/quick.txt
 	@build/sharpmax retrieve --preset paper --directory build/retrieval/paper --resume >build/retrieval/paper.txt
 	@build/sharpmax retrieve --preset sharp --directory build/retrieval/sharp --resume >build/retrieval/sharp.txt
+	@build/sharpmax fit build/retrieval/paper/heads/paper-0.safetensors >build/retrieval/fit.txt
 	@scripts/retrieval-ingredients
 
 retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
