@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/fit.h"
+#include "retrieval/run/results.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -57,20 +58,9 @@ double explained(const FitResult& result) {
 }
 
 Json comparison_json(const Measurement& m, const char* rule) {
-  const Interval accuracy = share_interval(m.right, m.sets);
-  return {{"n", m.n},
-          {"rule", rule},
-          {"normalizer", m.normalizer},
-          {"sets", m.sets},
-          {"accuracy", m.accuracy()},
-          {"accuracy_low", accuracy.low},
-          {"accuracy_high", accuracy.high},
-          {"entropy", number(m.entropy)},
-          {"peak_weight", number(m.peak_weight)},
-          {"right_weight", number(m.right_weight)},
-          {"temperature", number(m.temperature)},
-          {"ranked_first", static_cast<double>(m.ranked_first) / static_cast<double>(m.sets)},
-          {"hard_accuracy", m.hard_accuracy()}};
+  Json json = {{"rule", rule}, {"normalizer", m.normalizer}};
+  json.update(measured_json(m));
+  return json;
 }
 
 }  // namespace

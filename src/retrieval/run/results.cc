@@ -60,29 +60,17 @@ Json weight_bound(const AnyNormalizer& normalizer, std::int64_t n, double certif
 Json result_json(const TestedHead& tested, const Measurement& m, const AnyNormalizer& given,
                  std::int64_t violations) {
   const AnyNormalizer used = AnyNormalizer::parse(m.normalizer);
-  const Interval accuracy = share_interval(m.right, m.sets);
-  return {{"arm", tested.head.arm},
-          {"seed", tested.head.seed},
-          {"normalizer", given.text()},
-          {"n", m.n},
-          {"sets", m.sets},
-          {"accuracy", m.accuracy()},
-          {"accuracy_low", accuracy.low},
-          {"accuracy_high", accuracy.high},
-          {"entropy", number(m.entropy)},
-          {"peak_weight", number(m.peak_weight)},
-          {"right_weight", number(m.right_weight)},
-          {"temperature", number(m.temperature)},
-          {"spread", number(m.spread)},
-          {"ranked_first", share(m.ranked_first, m.sets)},
-          {"hard_accuracy", m.hard_accuracy()},
-          {"hard_right_rule_right", m.hard_right_rule_right},
-          {"hard_right_rule_wrong", m.hard_right_rule_wrong},
-          {"hard_wrong_rule_right", m.hard_wrong_rule_right},
-          {"hard_wrong_rule_wrong", m.hard_wrong_rule_wrong},
-          {"largest_peak_weight", number(m.largest_peak_weight)},
-          {"weight_bound", weight_bound(used, m.n, tested.spread.certified)},
-          {"bound_violations", violations}};
+  Json json = {{"arm", tested.head.arm}, {"seed", tested.head.seed}, {"normalizer", given.text()}};
+  json.update(measured_json(m));
+  json.update({{"spread", number(m.spread)},
+               {"hard_right_rule_right", m.hard_right_rule_right},
+               {"hard_right_rule_wrong", m.hard_right_rule_wrong},
+               {"hard_wrong_rule_right", m.hard_wrong_rule_right},
+               {"hard_wrong_rule_wrong", m.hard_wrong_rule_wrong},
+               {"largest_peak_weight", number(m.largest_peak_weight)},
+               {"weight_bound", weight_bound(used, m.n, tested.spread.certified)},
+               {"bound_violations", violations}});
+  return json;
 }
 
 // One arm, one size, one normalizer over the seeds.
@@ -179,6 +167,21 @@ Json heat_map_json(const TestedHead& tested, const HeatMap& map, const std::stri
 }
 
 }  // namespace
+
+Json measured_json(const Measurement& m) {
+  const Interval accuracy = share_interval(m.right, m.sets);
+  return {{"n", m.n},
+          {"sets", m.sets},
+          {"accuracy", m.accuracy()},
+          {"accuracy_low", accuracy.low},
+          {"accuracy_high", accuracy.high},
+          {"entropy", number(m.entropy)},
+          {"peak_weight", number(m.peak_weight)},
+          {"right_weight", number(m.right_weight)},
+          {"temperature", number(m.temperature)},
+          {"ranked_first", share(m.ranked_first, m.sets)},
+          {"hard_accuracy", m.hard_accuracy()}};
+}
 
 Json results_json(const RunOutcome& outcome) {
   const RunSettings& run = outcome.settings;

@@ -13,6 +13,9 @@ inline constexpr const char* kResultsSchema = "sharpmax.retrieval/1";
 // From "preset" on: what may differ from one process to the next (date, duration, command) is the door's.
 nlohmann::ordered_json results_json(const RunOutcome& outcome);
 
+// What was measured of one normalizer at one size: the fields from "n" to "hard_accuracy".
+nlohmann::ordered_json measured_json(const Measurement& measurement);
+
 // One line for each of "results".
 std::string csv_of(const nlohmann::ordered_json& results);
 
