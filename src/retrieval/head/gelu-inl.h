@@ -24,28 +24,6 @@ template <class Real>
 inline constexpr double kGeluLeast = sizeof(Real) == 4 ? -87.0 : -708.0;
 
 template <class V>
-struct GeluParts {
-  V sigma;
-  V square;
-};
-
-template <class D, class V>
-HWY_INLINE GeluParts<V> gelu_parts(D d, V x) {
-  using Real = hn::TFromD<D>;
-  const auto constant = [d](double c) { return hn::Set(d, static_cast<Real>(c)); };
-  const V square = hn::Mul(x, x);
-  const V u =
-      hn::Mul(hn::Mul(x, constant(kGeluRate)), hn::MulAdd(square, constant(kGeluCubic), constant(1.0)));
-  const V e = hn::Exp(d, hn::Neg(hn::Max(u, constant(kGeluLeast<Real>))));
-  return {hn::Div(constant(1.0), hn::Add(constant(1.0), e)), square};
-}
-
-template <class D, class V>
-HWY_INLINE V gelu(D d, V x) {
-  return hn::Mul(x, gelu_parts(d, x).sigma);
-}
-
-template <class V>
 struct GeluWithSlope {
   V value;
   V slope;
@@ -55,11 +33,15 @@ template <class D, class V>
 HWY_INLINE GeluWithSlope<V> gelu_with_slope(D d, V x) {
   using Real = hn::TFromD<D>;
   const auto constant = [d](double c) { return hn::Set(d, static_cast<Real>(c)); };
-  const auto [sigma, square] = gelu_parts(d, x);
+  const V one = constant(1.0);
+  const V square = hn::Mul(x, x);
+  const V u = hn::Mul(hn::Mul(x, constant(kGeluRate)), hn::MulAdd(square, constant(kGeluCubic), one));
+  const V e = hn::Exp(d, hn::Neg(hn::Max(u, constant(kGeluLeast<Real>))));
+  const V sigma = hn::Div(one, hn::Add(one, e));
   const V value = hn::Mul(x, sigma);
   const V d_u = hn::MulAdd(square, constant(3.0 * kGeluCubic * kGeluRate), constant(kGeluRate));
   // sigma + x sigma (1 - sigma) u'
-  return {value, hn::MulAdd(hn::Mul(value, hn::Sub(constant(1.0), sigma)), d_u, sigma)};
+  return {value, hn::MulAdd(hn::Mul(value, hn::Sub(one, sigma)), d_u, sigma)};
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
