@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/table.h"
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "sharpmax/machine.h"
 
 namespace sharpmax::cli {
@@ -23,7 +23,7 @@ std::string compiler() {
 std::string blas_lines() {
   constexpr std::size_t kColumn = 19;
   std::string lines;
-  for (const char c : wrapped(retrieval::blas_description(), kScreenWidth - kColumn))
+  for (const char c : wrapped(blas_description(), kScreenWidth - kColumn))
     lines += c == '\n' ? "\n" + std::string(kColumn, ' ') : std::string(1, c);
   return lines;
 }
@@ -38,7 +38,7 @@ int print_version(bool verbose, bool json) {
                     {"targets_compiled", compiled_targets()},
                     {"targets_available", available_targets()},
                     {"target", current_target()},
-                    {"blas", retrieval::blas_description()},
+                    {"blas", blas_description()},
                     {"threads", default_threads()}});
     return kOk;
   }

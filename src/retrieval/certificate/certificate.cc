@@ -15,7 +15,7 @@
 #include <queue>
 #include <vector>
 
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "retrieval/head/folded.h"
 #include "retrieval/certificate/gelu_bounds.h"
 #include "retrieval/certificate/rounding_of_scores.h"

@@ -10,7 +10,7 @@
 
 #include "attention/targets.h"
 #include "base/threads.h"
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "retrieval/testing/item_kernels.h"
 #include "retrieval/task/task.h"
 #include "sharpmax/error.h"

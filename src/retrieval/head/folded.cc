@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "retrieval/head/gelu_constants.h"
 
 namespace sharpmax::retrieval {

@@ -9,7 +9,7 @@
 #include "attention/targets.h"
 #include "base/threads.h"
 #include "normalizer/definition.h"
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "retrieval/testing/evaluation_block.h"
 #include "sharpmax/error.h"
 

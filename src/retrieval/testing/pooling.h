@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "retrieval/head/folded.h"
 #include "retrieval/task/task.h"
 #include "retrieval/testing/item_kernels.h"

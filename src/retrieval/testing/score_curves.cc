@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 #include "retrieval/head/query_nodes.h"
 
 namespace sharpmax::retrieval {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sharpmax::retrieval {
+namespace sharpmax {
 
 // Row-major memory of the caller's. `transposed` says that memory holds the columns of what is meant.
 template <class T>
@@ -57,4 +57,4 @@ class SerialBlas {
   int threads_;  // of OpenMP, before
 };
 
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax

@@ -1,11 +1,11 @@
-#include "retrieval/head/blas.h"
+#include "base/blas.h"
 
 #include <cblas.h>
 #include <omp.h>
 
 #include <mutex>
 
-namespace sharpmax::retrieval {
+namespace sharpmax {
 namespace {
 
 CBLAS_TRANSPOSE order_of(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
@@ -58,4 +58,4 @@ SerialBlas::~SerialBlas() {
   if (--serial_users == 0) openblas_set_num_threads(own_threads);
 }
 
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax

@@ -1,0 +1,94 @@
+// GGUF files, version 2 and 3, little-endian: mapped, and believed in nothing.
+//
+//   "GGUF" | version | tensor count | entry count | entries | tensor descriptions | padding | data
+//
+// Before an entry or a tensor is handed out, every count, length, type, shape and place has been checked
+// against the bytes that are there. Every refusal is Error{bad_file} and says at which byte; types that are
+// well-formed but not ours are Error{unsupported}.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "model/tensor/stored_tensor.h"
+
+namespace sharpmax::model {
+
+enum class GgufType : std::uint32_t {
+  uint8,
+  int8,
+  uint16,
+  int16,
+  uint32,
+  int32,
+  float32,
+  boolean,
+  string,
+  array,
+  uint64,
+  int64,
+  float64
+};
+std::string_view name_of(GgufType type) noexcept;  // "uint32"
+
+struct GgufValue {
+  GgufType type = GgufType::uint32;
+  GgufType element = GgufType::uint32;  // of an array
+  std::uint64_t count = 1;              // elements of an array
+  std::span<const std::byte> bytes;     // strings without their length; arrays as they lie
+  std::uint64_t offset = 0;             // of bytes in the file
+};
+
+struct GgufEntry {
+  std::string key;
+  GgufValue value;
+};
+
+struct GgufHeader {
+  std::uint32_t version = 3;
+  std::uint64_t alignment = 32;
+  std::uint64_t data_offset = 0;
+  std::vector<GgufEntry> entries;  // in the order of the file
+  std::vector<StoredTensor> tensors;
+};
+
+// `file` is the whole file; `name` opens every message. Only the header is touched.
+GgufHeader parse_gguf_header(std::span<const std::byte> file, std::string_view name);
+
+class GgufFile {
+ public:
+  explicit GgufFile(const std::filesystem::path& path);
+
+  const std::string& name() const noexcept { return name_; }
+  std::uint32_t version() const noexcept { return header_.version; }
+  std::span<const GgufEntry> entries() const noexcept { return header_.entries; }
+  std::span<const StoredTensor> tensors() const noexcept { return header_.tensors; }
+  const GgufEntry* find(std::string_view key) const noexcept;  // null: there is none
+  const StoredTensor* find_tensor(std::string_view name) const noexcept;
+
+  // Typed before any cast. Nothing where the key is absent; Error{bad_file} where its value is of another
+  // kind.
+  std::optional<std::int64_t> integer(std::string_view key) const;  // any whole number that fits
+  std::optional<double> number(std::string_view key) const;         // float32, float64 or a whole number
+  std::optional<bool> boolean(std::string_view key) const;
+  std::optional<std::string_view> text(std::string_view key) const;
+  std::optional<std::vector<std::string_view>> texts(std::string_view key) const;
+  std::optional<std::vector<float>> numbers(std::string_view key) const;  // float32 arrays
+  std::optional<std::vector<std::int64_t>> integers(
+      std::string_view key) const;  // whole-number arrays, booleans as 0 and 1
+
+ private:
+  std::string name_;
+  MappedFile file_;
+  GgufHeader header_;
+  std::vector<std::size_t> keys_, names_;  // indices sorted by key, by tensor name
+};
+
+}  // namespace sharpmax::model
