@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/in_quotes.h"
+#include "model/architecture/architecture.h"
+#include "model/architecture/read_rope.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::model {
+namespace {
+
+Activation activation_of(const Architecture& architecture, const Settings& settings) {
+  const auto name = settings.text({"", {"hidden_activation", "hidden_act", "activation_function"}});
+  if (!name) return architecture.activation;
+  if (*name == "silu" || *name == "swish") return Activation::silu;
+  if (*name == "gelu_new" || *name == "gelu_pytorch_tanh" || *name == "gelu_fast")
+    return Activation::gelu_tanh;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("{}: the activation is {}; silu and gelu_pytorch_tanh are the ones that run here",
+                          name_of(settings.file()), in_quotes(*name)));
+}
+
+void read_sizes(Configuration& c, const Settings& settings) {
+  c.layers = settings.size({"block_count", {"num_hidden_layers", "n_layer"}});
+  c.width = settings.size({"embedding_length", {"hidden_size", "n_embd"}});
+  c.heads = settings.size({"attention.head_count", {"num_attention_heads", "n_head"}});
+  c.kv_heads = settings.size_or({"attention.head_count_kv", {"num_key_value_heads"}}, c.heads);
+  c.context = settings.size({"context_length", {"max_position_embeddings", "n_positions"}});
+  if (c.heads % c.kv_heads != 0)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} query heads cannot share {} key heads evenly",
+                                                 name_of(settings.file()), c.heads, c.kv_heads));
+  if (const auto head_width = settings.integer({"attention.key_length", {"head_dim"}}); head_width) {
+    c.head_width = settings.size({"attention.key_length", {"head_dim"}});
+  } else if (c.width % c.heads == 0) {
+    c.head_width = c.width / c.heads;
+  } else {
+    throw Error(ErrorCode::bad_file, fmt::format("{}: a width of {} does not divide into {} heads",
+                                                 name_of(settings.file()), c.width, c.heads));
+  }
+  if (const auto value_width = settings.integer({"attention.value_length", {}});
+      value_width && *value_width != c.head_width)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{}: heads have {} key features and {} value features; only equal ones run here",
+                            name_of(settings.file()), c.head_width, *value_width));
+  c.hidden = settings.size_or({"feed_forward_length", {"intermediate_size", "n_inner"}}, 4 * c.width);
+}
+
+double positive_number(const Settings& settings, const SettingName& name, double otherwise) {
+  const double value = settings.number(name).value_or(otherwise);
+  if (!(value > 0) || !std::isfinite(value))
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number was wanted",
+                                                 name_of(settings.file()), name.gguf, value));
+  return value;
+}
+
+const Architecture* find_architecture(const Settings& settings) {
+  const std::string name = settings.architecture();
+  for (const Architecture* known : architectures()) {
+    const auto& names = known->transformers_names;
+    if (settings.from_gguf() ? known->name == name
+                             : std::find(names.begin(), names.end(), name) != names.end())
+      return known;
+  }
+  return nullptr;
+}
+
+const Architecture& architecture_of(const Settings& settings) {
+  if (const Architecture* known = find_architecture(settings)) return *known;
+  throw Error(ErrorCode::unsupported, fmt::format("{}: the architecture is {}; the ones that run here are {}",
+                                                  name_of(settings.file()),
+                                                  in_quotes(settings.architecture()), known_architectures()));
+}
+
+}  // namespace
+
+std::string known_architectures() {
+  std::string text;
+  for (const Architecture* known : architectures())
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", known->name, known->covers);
+  return text;
+}
+
+const Architecture& architecture_of(const ModelFile& file) { return architecture_of(Settings(file)); }
+
+Configuration read_configuration(const ModelFile& file) {
+  const Settings settings(file);
+  const Architecture& architecture = architecture_of(settings);
+  Configuration c;
+  c.architecture = architecture.name;
+  read_sizes(c, settings);
+  c.norm = architecture.norm;
+  c.epsilon = c.norm == NormKind::layer
+                  ? positive_number(settings, {"attention.layer_norm_epsilon", {"layer_norm_epsilon"}}, 1e-5)
+                  : positive_number(settings, {"attention.layer_norm_rms_epsilon", {"rms_norm_eps"}}, 1e-6);
+  c.activation = activation_of(architecture, settings);
+  c.gated = architecture.gated;
+  c.norm_after = architecture.norm_after;
+  c.attention_scale = 1.0 / std::sqrt(static_cast<double>(c.head_width));
+  c.windows.assign(static_cast<std::size_t>(c.layers), 0);
+  if (!architecture.learned_positions)
+    c.rope = read_rope(settings, settings.from_gguf() ? architecture.gguf_pairs : RotationPairs::halves, c);
+  if (architecture.complete) architecture.complete(c, settings);
+  return c;
+}
+
+}  // namespace sharpmax::model

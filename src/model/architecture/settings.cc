@@ -1,0 +1,144 @@
+#include "model/architecture/settings.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/in_quotes.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::model {
+namespace {
+
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
+
+// Null: not there, or said to be null, which config.json uses for "none".
+const nlohmann::json* at_path(const nlohmann::json& root, std::string_view path) {
+  const nlohmann::json* at = &root;
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    const std::string step(path.substr(0, dot));
+    if (!at->is_object() || !at->contains(step)) return nullptr;
+    at = &(*at)[step];
+    path = dot == std::string_view::npos ? "" : path.substr(dot + 1);
+  }
+  return at->is_null() ? nullptr : at;
+}
+
+}  // namespace
+
+Settings::Settings(const ModelFile& file) : file_(&file) {
+  if ((gguf_ = std::get_if<GgufFile>(&file))) {
+    prefix_ = architecture() + ".";
+    return;
+  }
+  json_ = std::get<SafetensorsFolder>(file).configuration();
+  if (!json_)
+    throw Error(
+        ErrorCode::bad_file,
+        fmt::format("{}: there is no config.json beside the tensors, and without one the model's shape is "
+                    "unknown",
+                    name_of(file)));
+}
+
+std::string Settings::architecture() const {
+  if (gguf_) {
+    const auto name = gguf_->text("general.architecture");
+    if (!name)
+      throw Error(ErrorCode::bad_file, fmt::format("{}: there is no general.architecture", gguf_->name()));
+    return std::string(*name);
+  }
+  const auto name = text({"", {"model_type"}});
+  if (!name)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: config.json has no model_type", name_of(*file_)));
+  return *name;
+}
+
+std::string Settings::gguf_key(std::string_view name) const {
+  return name.empty() ? std::string() : prefix_ + std::string(name);
+}
+
+const nlohmann::json* Settings::folder_value(const SettingName& name, std::string_view& found) const {
+  for (const std::string_view path : name.folder) {
+    found = path;
+    if (const nlohmann::json* value = at_path(*json_, path)) return value;
+  }
+  return nullptr;
+}
+
+void Settings::refuse(std::string_view name, std::string_view wanted) const {
+  throw Error(ErrorCode::bad_file, fmt::format("{}: {}{} must be {}", name_of(*file_),
+                                               gguf_ ? "" : "config.json: ", name, wanted));
+}
+
+std::optional<std::int64_t> Settings::integer(const SettingName& name) const {
+  if (gguf_) return gguf_->integer(gguf_key(name.gguf));
+  std::string_view found;
+  const nlohmann::json* value = folder_value(name, found);
+  if (!value) return std::nullopt;
+  if (value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+    refuse(found, "a whole number below 2^63");
+  if (!value->is_number_integer()) refuse(found, "a whole number");
+  return value->get<std::int64_t>();
+}
+
+std::optional<double> Settings::number(const SettingName& name) const {
+  if (gguf_) return gguf_->number(gguf_key(name.gguf));
+  std::string_view found;
+  const nlohmann::json* value = folder_value(name, found);
+  if (!value) return std::nullopt;
+  if (!value->is_number()) refuse(found, "a number");
+  return value->get<double>();
+}
+
+std::optional<bool> Settings::boolean(const SettingName& name) const {
+  if (gguf_) return gguf_->boolean(gguf_key(name.gguf));
+  std::string_view found;
+  const nlohmann::json* value = folder_value(name, found);
+  if (!value) return std::nullopt;
+  if (!value->is_boolean()) refuse(found, "true or false");
+  return value->get<bool>();
+}
+
+std::optional<std::string> Settings::text(const SettingName& name) const {
+  if (gguf_) {
+    const auto value = gguf_->text(gguf_key(name.gguf));
+    return value ? std::optional<std::string>(*value) : std::nullopt;
+  }
+  std::string_view found;
+  const nlohmann::json* value = folder_value(name, found);
+  if (!value) return std::nullopt;
+  if (!value->is_string()) refuse(found, "text");
+  return value->get<std::string>();
+}
+
+std::optional<std::vector<std::string>> Settings::texts(const SettingName& name) const {
+  if (gguf_) {
+    const auto values = gguf_->texts(gguf_key(name.gguf));
+    if (!values) return std::nullopt;
+    return std::vector<std::string>(values->begin(), values->end());
+  }
+  std::string_view found;
+  const nlohmann::json* value = folder_value(name, found);
+  if (!value) return std::nullopt;
+  if (!value->is_array()) refuse(found, "a list of texts");
+  for (const auto& item : *value)
+    if (!item.is_string()) refuse(found, "a list of texts");
+  return value->get<std::vector<std::string>>();
+}
+
+std::int64_t Settings::size(const SettingName& name) const {
+  const auto value = integer(name);
+  const std::string shown = gguf_ ? gguf_key(name.gguf) : std::string(*name.folder.begin());
+  if (!value) refuse(shown, "there");
+  if (*value < 1 || *value > kLargestSize)
+    refuse(shown, fmt::format("between 1 and 2^31, and is {}", *value));
+  return *value;
+}
+
+std::int64_t Settings::size_or(const SettingName& name, std::int64_t otherwise) const {
+  return integer(name) ? size(name) : otherwise;
+}
+
+}  // namespace sharpmax::model
