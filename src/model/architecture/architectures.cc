@@ -1,5 +1,5 @@
 #include "model/architecture/architecture.h"
-#include "model/architecture_list.h"
+#include "model/architecture/family_list.h"
 
 namespace sharpmax::model {
 

@@ -1,0 +1,249 @@
+#include "model/transformer/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/threads.h"
+#include "model/transformer/vector_parts.h"
+#include "sharpmax/attention.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::model {
+namespace {
+
+// Logits are computed for so many tokens at once that their memory stays small: [32, 256000] floats are 33
+// MB.
+constexpr std::int64_t kLogitTokens = 32;
+// Tokens that one thread takes at a time in what is done token by token.
+constexpr std::int64_t kTokensPerTask = 16;
+
+std::vector<std::vector<HeadRun>> runs_of(const Configuration& c,
+                                          const std::optional<NormalizerTable>& table) {
+  const NormalizerTable plain(c.layers, c.heads, Softmax{});
+  if (table && (table->layers() != c.layers || table->heads() != c.heads))
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("the table of normalizers has {} layers of {} heads; the model has {} of {}",
+                            table->layers(), table->heads(), c.layers, c.heads));
+  std::vector<std::vector<HeadRun>> runs;
+  for (std::int64_t layer = 0; layer < c.layers; ++layer)
+    runs.push_back(head_runs(table ? *table : plain, layer, c.kv_heads));
+  return runs;
+}
+
+std::int64_t capacity_of(const Configuration& c, std::int64_t wanted) {
+  const std::int64_t capacity = wanted > 0 ? wanted : c.context;
+  if (c.rope.features == 0 && capacity > c.context)
+    throw Error(
+        ErrorCode::bad_argument,
+        fmt::format("{} tokens were asked for, and the model has learned {} positions", capacity, c.context));
+  return capacity;
+}
+
+std::size_t room(std::int64_t tokens, std::int64_t width) { return static_cast<std::size_t>(tokens * width); }
+
+}  // namespace
+
+Session::Session(const Model& model, const SessionSettings& settings)
+    : model_(model),
+      c_(model.configuration()),
+      block_(std::clamp<std::int64_t>(settings.block, 1, capacity_of(c_, settings.capacity))),
+      threads_(threads_for(settings.threads)),
+      cache_(c_, capacity_of(c_, settings.capacity), settings.cache),
+      runs_(runs_of(c_, settings.normalizers)),
+      rope_(c_.rope),
+      workspace_(threads_),
+      features_(room(block_, c_.width)),
+      normed_(room(block_, c_.width)),
+      query_key_value_(room(block_, c_.query_width() + 2 * c_.kv_width())),
+      attended_(room(block_, c_.query_width())),
+      inner_(room(block_, (c_.gated ? 2 : 1) * c_.hidden)),
+      result_(room(block_, c_.width)) {}
+
+template <class Body>
+void Session::for_tokens(std::int64_t tokens, const Body& body) const {
+  if (tokens <= kTokensPerTask) {  // starting a team costs more
+    for (std::int64_t t = 0; t < tokens; ++t) body(t);
+    return;
+  }
+  const std::int64_t tasks = (tokens + kTokensPerTask - 1) / kTokensPerTask;
+  parallel_for(threads_, tasks, [&](std::int64_t task, int) {
+    const std::int64_t end = std::min(tokens, (task + 1) * kTokensPerTask);
+    for (std::int64_t t = task * kTokensPerTask; t < end; ++t) body(t);
+  });
+}
+
+void Session::check(std::span<const Token> tokens) const {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  if (count > capacity() - position_)
+    throw Error(
+        ErrorCode::bad_argument,
+        fmt::format("{} more tokens after {} do not fit into a context of {}", count, position_, capacity()));
+  for (const Token token : tokens)
+    if (token < 0 || token >= c_.vocabulary)
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("there is no token {}; the model has {}", token, c_.vocabulary));
+}
+
+template <class AfterBlock>
+void Session::in_blocks(std::span<const Token> tokens, const AfterBlock& after) {
+  check(tokens);
+  while (!tokens.empty()) {
+    const auto block = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(block_)));
+    run_block(block);
+    tokens = tokens.subspan(block.size());
+    after(static_cast<std::int64_t>(block.size()), tokens.empty());
+    position_ += static_cast<std::int64_t>(block.size());
+  }
+}
+
+void Session::feed(std::span<const Token> tokens) {
+  in_blocks(tokens, [](std::int64_t, bool) {});
+}
+
+std::span<const float> Session::feed_for_last(std::span<const Token> tokens) {
+  if (tokens.empty()) throw Error(ErrorCode::bad_argument, "there are no tokens to predict from");
+  in_blocks(tokens, [&](std::int64_t count, bool last) {
+    if (last) compute_logits(count - 1, 1);
+  });
+  return {logits_.data(), static_cast<std::size_t>(c_.vocabulary)};
+}
+
+void Session::feed_for_all(std::span<const Token> tokens, const LogitsSink& sink) {
+  in_blocks(tokens, [&](std::int64_t count, bool) {
+    for (std::int64_t first = 0; first < count; first += kLogitTokens) {
+      const std::int64_t part = std::min(kLogitTokens, count - first);
+      compute_logits(first, part);
+      for (std::int64_t t = 0; t < part; ++t)
+        sink(position_ + first + t,
+             {logits_.data() + t * c_.vocabulary, static_cast<std::size_t>(c_.vocabulary)});
+    }
+  });
+}
+
+void Session::rewind(std::int64_t position) {
+  if (position < 0 || position > position_)
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("cannot go back to position {} from {}", position, position_));
+  position_ = position;
+}
+
+void Session::run_block(std::span<const Token> tokens) {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  embed(tokens);
+  if (c_.rope.features > 0) rope_.fill(position_, count);
+  for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
+    run_attention(layer, count);
+    run_feed_forward(layer, count);
+  }
+}
+
+void Session::embed(std::span<const Token> tokens) {
+  const Weights& w = model_.weights();
+  for_tokens(static_cast<std::int64_t>(tokens.size()), [&](std::int64_t t) {
+    float* const row = features_.data() + t * c_.width;
+    unpack_row(w.embedding, tokens[static_cast<std::size_t>(t)], row);
+    if (c_.embedding_scale != 1) multiply_by(row, static_cast<float>(c_.embedding_scale), c_.width);
+    if (w.positions) {
+      float* const place = normed_.data() + t * c_.width;
+      unpack_row(*w.positions, position_ + t, place);
+      add_to(row, place, c_.width);
+    }
+  });
+}
+
+void Session::norm(const NormWeights& weights, const float* x, float* out) const {
+  if (c_.norm == NormKind::layer) {
+    layer_norm(x, weights.scale.data(), weights.shift.data(), c_.width, c_.epsilon, out);
+  } else {
+    root_mean_square_norm(x, weights.scale.data(), c_.width, c_.epsilon, out);
+  }
+}
+
+void Session::project(std::span<const Projection> parts, const float* in, std::int64_t width,
+                      std::int64_t tokens, float* out, std::int64_t out_stride) {
+  ProductTerm terms[3];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Projection& part = parts[i];
+    terms[i] = {part.weight, part.bias.empty() ? nullptr : part.bias.data(), out, out_stride};
+    out += part.weight.outputs;
+  }
+  multiply({terms, parts.size()}, in, width, tokens, workspace_);
+}
+
+void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
+  const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
+  const std::int64_t stride = c_.query_width() + 2 * c_.kv_width();
+  for_tokens(tokens, [&](std::int64_t t) {
+    norm(w.attention_norm, features_.data() + t * c_.width, normed_.data() + t * c_.width);
+  });
+  project(w.query_key_value, normed_.data(), c_.width, tokens, query_key_value_.data(), stride);
+  for_tokens(tokens, [&](std::int64_t t) {
+    float* const query = query_key_value_.data() + t * stride;
+    float* const key = query + c_.query_width();
+    if (c_.rope.features > 0) rope_.turn(t, query, c_.heads + c_.kv_heads, c_.head_width);
+    cache_.store(layer, position_ + t, key, key + c_.kv_width());
+  });
+  attend_block(layer, tokens);
+  project({&w.attention_out, 1}, attended_.data(), c_.query_width(), tokens, result_.data(), c_.width);
+  add_result(w.after_attention_norm, tokens);
+}
+
+void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
+  const std::int64_t stride = c_.query_width() + 2 * c_.kv_width(), keys = position_ + tokens;
+  const std::int64_t window = c_.windows[static_cast<std::size_t>(layer)];
+  for (const HeadRun& run : runs_[static_cast<std::size_t>(layer)]) {
+    const Extents<4> shape{1, run.count, tokens, c_.head_width};
+    const std::int64_t first = run.first * c_.head_width;
+    AttentionRequest request;
+    request.query = TensorView<const float, 4>(query_key_value_.data() + first, shape,
+                                               {tokens * stride, c_.head_width, stride, 1});
+    request.key = cache_.keys(layer, run.kv_first, run.kv_count, keys);
+    request.value = cache_.values(layer, run.kv_first, run.kv_count, keys);
+    request.causal = Causal::bottom_right;
+    if (window > 0) request.window.left = window - 1;
+    request.scale = c_.attention_scale;
+    const TensorView<float, 4> out(attended_.data() + first, shape,
+                                   {tokens * c_.query_width(), c_.head_width, c_.query_width(), 1});
+    attend(request, run.normalizer, out, nullptr, {.threads = threads_});
+  }
+}
+
+void Session::run_feed_forward(std::int64_t layer, std::int64_t tokens) {
+  const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
+  const std::int64_t stride = (c_.gated ? 2 : 1) * c_.hidden;
+  for_tokens(tokens, [&](std::int64_t t) {
+    norm(w.feed_forward_norm, features_.data() + t * c_.width, normed_.data() + t * c_.width);
+  });
+  project(w.inner, normed_.data(), c_.width, tokens, inner_.data(), stride);
+  for_tokens(tokens, [&](std::int64_t t) {
+    float* const gate = inner_.data() + t * stride;
+    activate(c_.activation, gate, c_.gated ? gate + c_.hidden : nullptr, c_.hidden, gate);
+  });
+  project({&w.down, 1}, inner_.data(), stride, tokens, result_.data(), c_.width);
+  add_result(w.after_feed_forward_norm, tokens);
+}
+
+void Session::add_result(const std::optional<NormWeights>& after, std::int64_t tokens) {
+  for_tokens(tokens, [&](std::int64_t t) {
+    float* const result = result_.data() + t * c_.width;
+    if (after) norm(*after, result, result);
+    add_to(features_.data() + t * c_.width, result, c_.width);
+  });
+}
+
+void Session::compute_logits(std::int64_t first, std::int64_t count) {
+  const Weights& w = model_.weights();
+  logits_.resize(std::max(logits_.size(), room(count, c_.vocabulary)));
+  for_tokens(count, [&](std::int64_t t) {
+    norm(w.final_norm, features_.data() + (first + t) * c_.width, normed_.data() + t * c_.width);
+  });
+  const ProductTerm term{w.head, nullptr, logits_.data(), c_.vocabulary};
+  multiply({&term, 1}, normed_.data(), c_.width, count, workspace_);
+  if (c_.logit_cap > 0)
+    for_tokens(count, [&](std::int64_t t) {
+      soft_cap(logits_.data() + t * c_.vocabulary, c_.logit_cap, c_.vocabulary);
+    });
+}
+
+}  // namespace sharpmax::model

@@ -1,0 +1,82 @@
+// A run of a model over one growing text: tokens go in, logits come out, keys and values stay.
+//
+// A block of tokens goes through all layers before the next. Everything is summed in an order that depends on
+// shapes alone: the same tokens in the same blocks give bitwise the same logits for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/product/product.h"
+#include "model/transformer/cache.h"
+#include "model/transformer/model.h"
+#include "model/transformer/normalizer_table.h"
+#include "model/transformer/rope.h"
+
+namespace sharpmax::model {
+
+struct SessionSettings {
+  std::int64_t capacity = 0;  // tokens; 0: the model's context
+  std::int64_t block = 512;   // tokens that go through a layer together
+  CacheType cache = CacheType::float32;
+  int threads = 0;                             // 0: what OpenMP would use
+  std::optional<NormalizerTable> normalizers;  // default: softmax
+};
+
+class Session {
+ public:
+  Session(const Model& model, const SessionSettings& settings);
+
+  const Model& model() const noexcept { return model_; }
+  std::int64_t position() const noexcept { return position_; }
+  std::int64_t capacity() const noexcept { return cache_.capacity(); }
+  std::size_t cache_bytes() const noexcept { return cache_.bytes(); }
+
+  // Logits of one position: [vocabulary], valid during the call. Positions come in order.
+  using LogitsSink = std::function<void(std::int64_t position, std::span<const float> logits)>;
+
+  // Feeds tokens without asking for logits.
+  void feed(std::span<const Token> tokens);
+  // Feeds tokens; the logits after the last, valid until the next call.
+  std::span<const float> feed_for_last(std::span<const Token> tokens);
+  // Feeds tokens; logits after each go to `sink`.
+  void feed_for_all(std::span<const Token> tokens, const LogitsSink& sink);
+
+  // Forgets the tokens from `position` on.
+  void rewind(std::int64_t position);
+
+ private:
+  void check(std::span<const Token> tokens) const;
+  template <class AfterBlock>
+  void in_blocks(std::span<const Token> tokens, const AfterBlock& after);
+  void run_block(std::span<const Token> tokens);
+  void embed(std::span<const Token> tokens);
+  void run_attention(std::int64_t layer, std::int64_t tokens);
+  void attend_block(std::int64_t layer, std::int64_t tokens);
+  void run_feed_forward(std::int64_t layer, std::int64_t tokens);
+  // Features of tokens first .. first + count - 1 of the block to logits_, [count, vocabulary].
+  void compute_logits(std::int64_t first, std::int64_t count);
+  void norm(const NormWeights& weights, const float* x, float* out) const;
+  void add_result(const std::optional<NormWeights>& after, std::int64_t tokens);
+  void project(std::span<const Projection> parts, const float* in, std::int64_t width, std::int64_t tokens,
+               float* out, std::int64_t out_stride);
+  template <class Body>
+  void for_tokens(std::int64_t tokens, const Body& body) const;
+
+  const Model& model_;
+  const Configuration& c_;
+  std::int64_t block_;
+  int threads_;
+  KeyValueCache cache_;
+  std::vector<std::vector<HeadRun>> runs_;  // by layer
+  RopeTable rope_;
+  ProductWorkspace workspace_;
+  std::int64_t position_ = 0;
+  // [token, feature] of one block
+  std::vector<float> features_, normed_, query_key_value_, attended_, inner_, result_, logits_;
+};
+
+}  // namespace sharpmax::model
