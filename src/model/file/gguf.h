@@ -4,7 +4,8 @@
 //
 // Before an entry or a tensor is handed out, every count, length, type, shape and place has been checked
 // against the bytes that are there. Every refusal is Error{bad_file} and says at which byte; types that are
-// well-formed but not ours are Error{unsupported}.
+// well-formed but not ours are Error{unsupported}. What the format leaves open stays allowed: holes between
+// tensors, bytes after the last.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "model/file/foreign_tensor.h"
 #include "model/tensor/stored_tensor.h"
 
 namespace sharpmax::model {
@@ -57,19 +59,24 @@ struct GgufHeader {
   std::uint64_t data_offset = 0;
   std::vector<GgufEntry> entries;  // in the order of the file
   std::vector<StoredTensor> tensors;
+  std::vector<ForeignTensor> foreign_tensors;  // of types that the format has and we do not
 };
 
 // `file` is the whole file; `name` opens every message. Only the header is touched.
-GgufHeader parse_gguf_header(std::span<const std::byte> file, std::string_view name);
+GgufHeader parse_gguf_header(std::span<const std::byte> file, std::string_view name,
+                             ForeignTypes foreign = ForeignTypes::refuse);
 
 class GgufFile {
  public:
-  explicit GgufFile(const std::filesystem::path& path);
+  explicit GgufFile(const std::filesystem::path& path, ForeignTypes foreign = ForeignTypes::refuse);
 
   const std::string& name() const noexcept { return name_; }
   std::uint32_t version() const noexcept { return header_.version; }
   std::span<const GgufEntry> entries() const noexcept { return header_.entries; }
   std::span<const StoredTensor> tensors() const noexcept { return header_.tensors; }
+  std::span<const ForeignTensor> foreign_tensors() const noexcept { return header_.foreign_tensors; }
+  std::uint64_t alignment() const noexcept { return header_.alignment; }
+  std::uint64_t size() const noexcept { return file_.bytes().size(); }
   const GgufEntry* find(std::string_view key) const noexcept;  // null: there is none
   const StoredTensor* find_tensor(std::string_view name) const noexcept;
 

@@ -1,0 +1,178 @@
+#include "model/file/gguf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/in_quotes.h"
+#include "model/file/gguf_cursor.h"
+#include "model/file/gguf_types.h"
+
+namespace sharpmax::model {
+namespace {
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool is_whole(GgufType type) noexcept {
+  return type != GgufType::float32 && type != GgufType::float64 && type != GgufType::boolean &&
+         type != GgufType::string && type != GgufType::array;
+}
+
+// A whole number or truth value of `type`; nothing where it is too large.
+std::optional<std::int64_t> whole(GgufType type, const std::byte* at) {
+  switch (type) {
+    case GgufType::uint8:
+    case GgufType::boolean:
+      return stored<std::uint8_t>(at);
+    case GgufType::int8:
+      return stored<std::int8_t>(at);
+    case GgufType::uint16:
+      return stored<std::uint16_t>(at);
+    case GgufType::int16:
+      return stored<std::int16_t>(at);
+    case GgufType::uint32:
+      return stored<std::uint32_t>(at);
+    case GgufType::int32:
+      return stored<std::int32_t>(at);
+    case GgufType::int64:
+      return stored<std::int64_t>(at);
+    case GgufType::uint64:
+      break;
+    default:
+      return std::nullopt;
+  }
+  const auto value = stored<std::uint64_t>(at);
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+std::string kind_of(const GgufValue& value) {
+  if (value.type == GgufType::array) return fmt::format("an array of {}", name_of(value.element));
+  return std::string(name_of(value.type));
+}
+
+[[noreturn]] void refuse(std::string_view file, const GgufEntry& entry, std::string_view wanted) {
+  throw Error(ErrorCode::bad_file,
+              fmt::format("{}: at byte {}: {} is {}; wanted {}", file, entry.value.offset,
+                          in_quotes(entry.key), kind_of(entry.value), wanted));
+}
+
+std::int64_t whole_that_fits(std::string_view file, const GgufEntry& entry, GgufType type,
+                             std::uint64_t index) {
+  const std::uint64_t place = index * size_of(type);
+  const auto value = whole(type, entry.value.bytes.data() + place);
+  if (!value)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: at byte {}: {} holds a number of 2^63 or more", file,
+                                                 entry.value.offset + place, in_quotes(entry.key)));
+  return *value;
+}
+
+template <class Item>
+std::vector<std::size_t> sorted_by(std::span<const Item> items, std::string Item::*name) {
+  std::vector<std::size_t> order(items.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return items[a].*name < items[b].*name; });
+  return order;
+}
+
+template <class Item>
+const Item* find_in(std::span<const Item> items, std::span<const std::size_t> order, std::string Item::*name,
+                    std::string_view wanted) noexcept {
+  const auto found = std::lower_bound(
+      order.begin(), order.end(), wanted,
+      [&](std::size_t i, std::string_view key) { return std::string_view(items[i].*name) < key; });
+  return found == order.end() || items[*found].*name != wanted ? nullptr : &items[*found];
+}
+
+}  // namespace
+
+GgufFile::GgufFile(const std::filesystem::path& path, ForeignTypes foreign)
+    : name_(path.string()),
+      file_(path),
+      header_(parse_gguf_header(file_.bytes(), name_, foreign)),
+      keys_(sorted_by(entries(), &GgufEntry::key)),
+      names_(sorted_by(tensors(), &StoredTensor::name)) {}
+
+const GgufEntry* GgufFile::find(std::string_view key) const noexcept {
+  return find_in(entries(), keys_, &GgufEntry::key, key);
+}
+const StoredTensor* GgufFile::find_tensor(std::string_view name) const noexcept {
+  return find_in(tensors(), names_, &StoredTensor::name, name);
+}
+
+std::optional<std::int64_t> GgufFile::integer(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  if (!is_whole(entry->value.type)) refuse(name_, *entry, "a whole number");
+  return whole_that_fits(name_, *entry, entry->value.type, 0);
+}
+
+std::optional<double> GgufFile::number(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  const GgufValue& value = entry->value;
+  if (value.type == GgufType::float32) return stored<float>(value.bytes.data());
+  if (value.type == GgufType::float64) return stored<double>(value.bytes.data());
+  if (!is_whole(value.type)) refuse(name_, *entry, "a number");
+  return static_cast<double>(whole_that_fits(name_, *entry, value.type, 0));
+}
+
+std::optional<bool> GgufFile::boolean(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  if (entry->value.type != GgufType::boolean) refuse(name_, *entry, "boolean");
+  return entry->value.bytes[0] != std::byte{0};
+}
+
+std::optional<std::string_view> GgufFile::text(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  if (entry->value.type != GgufType::string) refuse(name_, *entry, "string");
+  return as_text(entry->value.bytes);
+}
+
+// An empty array holds nothing of the wrong type: writers give it any.
+std::optional<std::vector<std::string_view>> GgufFile::texts(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  const GgufValue& value = entry->value;
+  if (value.type != GgufType::array || (value.element != GgufType::string && value.count > 0))
+    refuse(name_, *entry, "an array of string");
+  std::vector<std::string_view> found;
+  found.reserve(value.count);
+  GgufCursor cursor(value.bytes, name_);
+  for (std::uint64_t i = 0; i < value.count; ++i) found.push_back(as_text(cursor.text("a text of an array")));
+  return found;
+}
+
+std::optional<std::vector<float>> GgufFile::numbers(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  const GgufValue& value = entry->value;
+  if (value.type != GgufType::array || (value.element != GgufType::float32 && value.count > 0))
+    refuse(name_, *entry, "an array of float32");
+  std::vector<float> found(value.count);
+  if (value.count > 0) std::memcpy(found.data(), value.bytes.data(), value.bytes.size());
+  return found;
+}
+
+std::optional<std::vector<std::int64_t>> GgufFile::integers(std::string_view key) const {
+  const GgufEntry* entry = find(key);
+  if (!entry) return std::nullopt;
+  const GgufValue& value = entry->value;
+  const bool fit = is_whole(value.element) || value.element == GgufType::boolean;
+  if (value.type != GgufType::array || (!fit && value.count > 0))
+    refuse(name_, *entry, "an array of whole numbers");
+  std::vector<std::int64_t> found;
+  found.reserve(value.count);
+  for (std::uint64_t i = 0; i < value.count; ++i)
+    found.push_back(whole_that_fits(name_, *entry, value.element, i));
+  return found;
+}
+
+}  // namespace sharpmax::model
