@@ -7,9 +7,11 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/transformer/vector_parts.cc"
-#include <hwy/contrib/math/math-inl.h>  // after foreach_target, or it is compiled for one instruction set only
+// clang-format off: foreach_target before all that is compiled for every instruction set
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {
