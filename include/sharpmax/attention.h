@@ -29,6 +29,7 @@ struct Window {
   std::int64_t right = -1;
 };
 
+// One type for all three, or float32 queries over a cache of keys and values in a 16-bit type.
 struct AttentionRequest {
   AnyTensor<4> query;  // [batch, query_head, query, feature]
   AnyTensor<4> key;    // [batch, kv_head, key, feature]; kv_head divides query_head

@@ -17,9 +17,10 @@ class RequestCheck {
       : door_(door), request_(request), normalizer_(normalizer), inputs_(inputs) {}
 
   void run() {
-    for (const auto& [name, view] : {std::pair<std::string_view, const AnyTensor<4>&>("query", request_.query),
-                                     {"key", request_.key},
-                                     {"value", request_.value}}) {
+    for (const auto& [name, view] :
+         {std::pair<std::string_view, const AnyTensor<4>&>("query", request_.query),
+          {"key", request_.key},
+          {"value", request_.value}}) {
       const NamedView input = named(door_, name, view);
       check_memory(input);
       check_last_stride(input);
@@ -46,10 +47,13 @@ class RequestCheck {
   }
 
   void types() const {
-    const DType type = request_.query.dtype;
-    want(request_.key.dtype == type && request_.value.dtype == type,
-         "queries are {}, keys {} and values {}; they must agree", name_of(type), name_of(request_.key.dtype),
-         name_of(request_.value.dtype));
+    const DType query = request_.query.dtype, key = request_.key.dtype;
+    const bool half_cache = query == DType::float32 && size_of(key) == 2;
+    want((key == query || half_cache) && request_.value.dtype == key,
+         "queries are {}, keys {} and values {}; they must agree, or the queries be float32 and the others "
+         "of one "
+         "16-bit type",
+         name_of(query), name_of(key), name_of(request_.value.dtype));
   }
 
   void heads() const {
@@ -59,7 +63,8 @@ class RequestCheck {
     want(q[1] > 0, "queries have 0 heads; wanted at least 1");
     want(k[1] > 0, "keys have 0 heads; wanted at least 1");
     want(v[1] == k[1], "values have {} heads, keys have {}; they must agree", v[1], k[1]);
-    want(q[1] % k[1] == 0, "keys have {} heads, queries have {}; the former must divide the latter", k[1], q[1]);
+    want(q[1] % k[1] == 0, "keys have {} heads, queries have {}; the former must divide the latter", k[1],
+         q[1]);
     want(v[2] == k[2], "there are {} values for {} keys; wanted one each", v[2], k[2]);
   }
 
@@ -69,10 +74,12 @@ class RequestCheck {
     want(q > 0, "queries have 0 features; wanted 1 to {}", kMostFeatures);
     want(v > 0, "values have 0 features; wanted 1 to {}", kMostFeatures);
     if (q > kMostFeatures) {
-      fail(ErrorCode::unsupported, "queries have {} features; heads of up to {} are supported", q, kMostFeatures);
+      fail(ErrorCode::unsupported, "queries have {} features; heads of up to {} are supported", q,
+           kMostFeatures);
     }
     if (v > kMostFeatures) {
-      fail(ErrorCode::unsupported, "values have {} features; heads of up to {} are supported", v, kMostFeatures);
+      fail(ErrorCode::unsupported, "values have {} features; heads of up to {} are supported", v,
+           kMostFeatures);
     }
   }
 
@@ -95,8 +102,8 @@ class RequestCheck {
     const NamedView bias = named(door_, "bias", request_.bias);
     if (!is_there(bias)) return;
     const DType type = request_.bias.dtype;
-    want(type == DType::float32 || type == request_.query.dtype, "bias is {}; wanted float32 or the inputs' {}",
-         name_of(type), name_of(request_.query.dtype));
+    want(type == DType::float32 || type == request_.query.dtype,
+         "bias is {}; wanted float32 or the inputs' {}", name_of(type), name_of(request_.query.dtype));
     broadcastable(bias);
   }
 
@@ -104,7 +111,8 @@ class RequestCheck {
                std::string_view what) const {
     if (given.empty()) return;
     want(static_cast<std::int64_t>(given.size()) == request_.query.shape[0],
-         "{} holds {} lengths for {} batch entries; wanted one each", name, given.size(), request_.query.shape[0]);
+         "{} holds {} lengths for {} batch entries; wanted one each", name, given.size(),
+         request_.query.shape[0]);
     for (std::size_t i = 0; i < given.size(); ++i) {
       want(0 <= given[i] && given[i] <= most, "{}[{}] is {}; there are {} {}", name, i, given[i], most, what);
     }
@@ -114,7 +122,8 @@ class RequestCheck {
                std::string_view what) const {
     want(given[0] == 0, "{} starts at {}; the first document starts at 0", name, given[0]);
     for (std::size_t i = 1; i < given.size(); ++i) {
-      want(given[i - 1] <= given[i], "{}[{}] is {} after {}; offsets must ascend", name, i, given[i], given[i - 1]);
+      want(given[i - 1] <= given[i], "{}[{}] is {} after {}; offsets must ascend", name, i, given[i],
+           given[i - 1]);
     }
     want(given.back() <= most, "{} ends at {}; there are {} {}", name, given.back(), most, what);
   }
@@ -130,7 +139,8 @@ class RequestCheck {
   }
 
   void rule() const {
-    if (request_.scale) want(std::isfinite(*request_.scale), "scale is {}; wanted a finite number", *request_.scale);
+    if (request_.scale)
+      want(std::isfinite(*request_.scale), "scale is {}; wanted a finite number", *request_.scale);
     check_heads(normalizer_, request_.query.shape[1], door_);
     if (!normalizer_.definition().needs_queries_and_keys) return;
     if (request_.bias.present()) {

@@ -81,7 +81,7 @@ const Mistake kRequestMistakes[] = {
     {"fewer_values_than_keys", [](Sound& s) { s.request.value.shape[2] = 4; }, "there are 4 values for 5 keys; wanted one each"},
     {"no_features", [](Sound& s) { s.request.query.shape[3] = s.request.key.shape[3] = 0; }, "queries have 0 features; wanted 1 to 256"},
     {"no_value_features", [](Sound& s) { s.request.value.shape[3] = 0; }, "values have 0 features; wanted 1 to 256"},
-    {"mixed_types", [](Sound& s) { s.request.key.dtype = DType::bfloat16; }, "queries are float32, keys bfloat16 and values float32; they must agree"},
+    {"mixed_types", [](Sound& s) { s.request.key.dtype = DType::bfloat16; }, "queries are float32, keys bfloat16 and values float32; they must agree, or the queries be float32 and the others of one 16-bit type"},
     {"null_query", [](Sound& s) { s.request.query.data = nullptr; }, "query has shape [2, 4, 3, 8] but no data; wanted a pointer to 192 elements"},
     {"null_key", [](Sound& s) { s.request.key.data = nullptr; }, "key has shape [2, 2, 5, 8] but no data"},
     {"null_value", [](Sound& s) { s.request.value.data = nullptr; }, "value has shape [2, 2, 5, 6] but no data"},
