@@ -1,0 +1,204 @@
+// One malformed model folder per defect: index, shards, config.json. What is wrong within a .safetensors file
+// is in safetensors_files.cc.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/safetensors.h"
+#include "model/file/json_file.h"
+#include "model/file/model_file.h"
+#include "model/file/safetensors_folder.h"
+#include "support/files.h"
+#include "support/gguf_writer.h"
+
+namespace sharpmax::test {
+namespace {
+
+using model::ForeignTypes;
+using model::open_model_file;
+using model::SafetensorsFolder;
+using nlohmann::json;
+
+class HostileFolder : public testing::Test {
+ protected:
+  void shard(const std::string& file, const std::vector<std::string>& tensors,
+             SafetensorType type = SafetensorType::f32) {
+    static const double kData[4] = {1, 2, 3, 4};
+    std::vector<SafetensorView> views;
+    for (const std::string& name : tensors) views.push_back({name, type, {2, 2}, kData});
+    write_safetensors(folder_ / file, views);
+  }
+  void index(const json& weight_map) {
+    put(folder_ / "model.safetensors.index.json", json{{"weight_map", weight_map}}.dump());
+  }
+  // Two shards and their index.
+  void two_shards() {
+    shard("model-1.safetensors", {"a", "b"});
+    shard("model-2.safetensors", {"c"});
+    index(good_map_);
+  }
+  void expect_refusal(const std::string& words, ErrorCode code = ErrorCode::bad_file) {
+    try {
+      SafetensorsFolder{folder_ / ""};
+      ADD_FAILURE() << "was accepted; wanted: " << words;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      for (const char c : std::string(error.what())) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << error.what();
+    }
+  }
+
+  Folder folder_{"hostile-folder"};
+  json good_map_ = {{"a", "model-1.safetensors"}, {"b", "model-1.safetensors"}, {"c", "model-2.safetensors"}};
+};
+
+TEST_F(HostileFolder, GoodShardsAreOneModel) {
+  two_shards();
+  put(folder_ / "config.json", R"({"model_type": "llama"})");
+  for (const char* path : {"", "model.safetensors.index.json"}) {
+    const SafetensorsFolder model(folder_ / path);
+    ASSERT_EQ(model.tensors().size(), 3u);
+    EXPECT_EQ(model.tensors()[2].name, "c");
+    ASSERT_NE(model.find_tensor("b"), nullptr);
+    EXPECT_EQ(model.find_tensor("b")->bytes.size(), 16u);
+    EXPECT_EQ(model.find_tensor("d"), nullptr);
+    ASSERT_NE(model.configuration(), nullptr);
+    EXPECT_EQ(model.configuration()->at("model_type"), "llama");
+  }
+}
+
+TEST_F(HostileFolder, OneFileNeedsNoConfiguration) {
+  shard("weights.safetensors", {"a"});
+  for (const char* path : {"", "weights.safetensors"}) {
+    const SafetensorsFolder model(folder_ / path);
+    EXPECT_EQ(model.tensors().size(), 1u);
+    EXPECT_EQ(model.configuration(), nullptr);
+  }
+}
+
+TEST_F(HostileFolder, WithoutAModelIsRefused) { expect_refusal("holds no .safetensors file"); }
+
+TEST_F(HostileFolder, WithSeveralFilesAndNoIndexIsRefused) {
+  shard("one.safetensors", {"a"});
+  shard("two.safetensors", {"b"});
+  expect_refusal("holds several files that end in .safetensors");
+}
+
+TEST_F(HostileFolder, ShardNamesThatLeaveTheFolderAreRefused) {
+  two_shards();
+  for (const std::string name :
+       {"../model-1.safetensors", "/etc/model.safetensors", "sub/model-1.safetensors",
+        "..\\model-1.safetensors", "..", ".", "", "model-1.bin"}) {
+    SCOPED_TRACE(name);
+    index({{"a", name}});
+    expect_refusal("wanted the plain name of a .safetensors file");
+  }
+  index({{"a", std::string("model-1.safetensors\0.safetensors", 32)}});
+  expect_refusal("\\x00");
+}
+
+TEST_F(HostileFolder, IndexAndShardsThatDisagreeAreRefused) {
+  two_shards();
+  json missing = good_map_;
+  missing["d"] = "model-2.safetensors";
+  index(missing);
+  expect_refusal("tensor 'd' in 'model-2.safetensors', which has no such tensor");
+
+  json unnamed = good_map_;
+  unnamed.erase("b");
+  index(unnamed);
+  expect_refusal("tensor 'b' is here, but weight_map has it nowhere");
+
+  shard("model-2.safetensors", {"b", "c"});
+  index(good_map_);
+  expect_refusal("tensor 'b' is here, but weight_map has it in another file");
+
+  json absent = good_map_;
+  absent["c"] = "model-3.safetensors";
+  index(absent);
+  expect_refusal("model-3.safetensors could not be opened", ErrorCode::io);
+}
+
+TEST_F(HostileFolder, AnIndexThatIsNoneIsRefused) {
+  two_shards();
+  const auto index_is = [&](const std::string& text) { put(folder_ / "model.safetensors.index.json", text); };
+  index_is("{}");
+  expect_refusal("has no object weight_map");
+  index_is(R"({"weight_map": ["a"]})");
+  expect_refusal("has no object weight_map");
+  index_is(R"({"weight_map": {}})");
+  expect_refusal("weight_map is empty");
+  index_is(R"({"weight_map": {"a": 1}})");
+  expect_refusal("weight_map has number for 'a'");
+  index_is(R"({"weight_map": {"a": "model-1.safetensors", "a": "model-2.safetensors"}})");
+  expect_refusal("'a' is there twice");
+  index_is("");
+  expect_refusal("at byte 0: the file is not JSON");
+}
+
+TEST_F(HostileFolder, AConfigurationThatIsNoneIsRefused) {
+  shard("model.safetensors", {"a"});
+  const std::string deep(100, '['), closed(100, ']');
+  struct {
+    std::string text;
+    const char* words;
+  } const cases[] = {
+      {"", "at byte 0: the file is not JSON"},
+      {"[]", "found array; wanted an object"},
+      {"{\"a\": 1,}", "at byte 8: the file is not JSON"},
+      {"{\"a\": 1} x", "at byte 9: the file is not JSON"},
+      {std::string("{}\0{}", 5), "at byte 2: found a zero byte"},
+      {"{\"a\": \"\xff\"}", "the file is not JSON"},
+      {"{\"a\": 1, \"a\": 2}", "'a' is there twice"},
+      {"{\"a\": NaN}", "at byte 6: the file is not JSON"},
+      {"{\"a\": 1e999}", "a number that is too large"},
+      {"{\"a\": " + deep + closed + "}", "nested more than 64 deep"},
+      {"{\"a\": \"" + std::string(17 << 20, 'x') + "\"}", "wanted 16777216 at most"},
+  };
+  for (const auto& one : cases) {
+    put(folder_ / "config.json", one.text);
+    expect_refusal(one.words);
+  }
+}
+
+TEST_F(HostileFolder, IntegerBuffersAreNoWeights) {
+  shard("model.safetensors", {"mask"}, SafetensorType::boolean);
+  const SafetensorsFolder model(folder_ / "");
+  EXPECT_TRUE(model.tensors().empty());
+  ASSERT_EQ(model.foreign_tensors().size(), 1u);
+  EXPECT_EQ(model.foreign_tensors()[0].type, "BOOL");
+}
+
+TEST_F(HostileFolder, WeightsInDoubleAreNotOurs) {
+  shard("model.safetensors", {"a"}, SafetensorType::f64);
+  expect_refusal("tensor 'a' is of type F64", ErrorCode::unsupported);
+  const SafetensorsFolder model(folder_ / "", ForeignTypes::keep);
+  EXPECT_EQ(model.foreign_tensors().size(), 1u);
+}
+
+TEST_F(HostileFolder, FilesAreToldApartByWhatIsInThem) {
+  shard("a.gguf", {"x"});  // a name that lies
+  EXPECT_EQ(open_model_file(folder_ / "a.gguf").index(), 1u);
+  put(folder_ / "b.safetensors", GgufWriter().add("general.architecture", "llama").bytes());
+  EXPECT_EQ(open_model_file(folder_ / "b.safetensors").index(), 0u);
+  const auto refused = [&](const std::string& bytes, const std::string& words, ErrorCode code) {
+    put(folder_ / "c", bytes);
+    try {
+      open_model_file(folder_ / "c");
+      ADD_FAILURE() << "was accepted; wanted: " << words;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  refused("", "start of neither", ErrorCode::bad_file);
+  refused("#!/bin/sh\n", "start of neither", ErrorCode::bad_file);
+  refused(std::string("PK\x03\x04 and so on"), "never read", ErrorCode::bad_file);
+  refused("\x80\x02}q\1.", "never read", ErrorCode::bad_file);
+  refused(GgufWriter().add("split.count", std::uint32_t{3}).bytes(), "one of 3 files",
+          ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace sharpmax::test
