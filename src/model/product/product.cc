@@ -1,67 +1,135 @@
-// Panels of rows unpacked into scratch and multiplied as dense matrices.
 #include "model/product/product.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
-#include "base/blas.h"
+#include "attention/targets.h"
 #include "base/threads.h"
+#include "model/product/kernels.h"
 #include "model/tensor/dequantize.h"
+#include "sharpmax/error.h"
 
 namespace sharpmax::model {
 namespace {
 
-constexpr std::int64_t kPanelRows = 96;
+bool is_float(TensorType type) { return layout_of(type).block == 1; }
 
-struct Panel {
-  const ProductTerm* term;
-  std::int64_t first, rows;
-};
-
-std::vector<Panel> panels_of(std::span<const ProductTerm> terms) {
-  std::vector<Panel> panels;
-  for (const ProductTerm& term : terms)
-    for (std::int64_t first = 0; first < term.weight.outputs; first += kPanelRows)
-      panels.push_back({&term, first, std::min(kPanelRows, term.weight.outputs - first)});
-  return panels;
+void check(std::span<const ProductTerm> terms) {
+  for (const ProductTerm& term : terms) {
+    const WeightMatrix& weight = term.weight;
+    if (weight.inputs != terms[0].weight.inputs) {
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("multiply: one matrix takes {} inputs, another {}; they share them",
+                              terms[0].weight.inputs, weight.inputs));
+    }
+    if (weight.order == WeightMatrix::Order::by_input && !is_float(weight.type)) {
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("multiply: weights of type {} stored by input; only float types can be",
+                              name_of(weight.type)));
+    }
+    if (weight.inputs % layout_of(weight.type).block != 0) {
+      throw Error(ErrorCode::bad_argument,
+                  fmt::format("multiply: {} inputs of type {}, whose blocks have {}", weight.inputs,
+                              name_of(weight.type), layout_of(weight.type).block));
+    }
+  }
 }
 
-void unpack_panel(const Panel& panel, float* out) {
-  const WeightMatrix& w = panel.term->weight;
-  if (w.order == WeightMatrix::Order::by_output) {
-    dequantize(w.type, w.data + bytes_of(w.type, panel.first * w.inputs), panel.rows * w.inputs, out);
-    return;
+// How the rows of all terms are cut into tasks. By shape alone, never by the number of threads.
+struct Cut {
+  std::span<const ProductTerm> terms;
+  std::int64_t rows;  // of a task, which is always of one term
+
+  std::int64_t tasks_of(const ProductTerm& term) const { return (term.weight.outputs + rows - 1) / rows; }
+  std::int64_t tasks() const {
+    std::int64_t sum = 0;
+    for (const ProductTerm& term : terms) sum += tasks_of(term);
+    return sum;
   }
-  std::vector<float> line(static_cast<std::size_t>(panel.rows));
-  for (std::int64_t i = 0; i < w.inputs; ++i) {
-    dequantize(w.type, w.data + bytes_of(w.type, i * w.outputs + panel.first), panel.rows, line.data());
-    for (std::int64_t o = 0; o < panel.rows; ++o) out[o * w.inputs + i] = line[static_cast<std::size_t>(o)];
+  struct Rows {
+    const ProductTerm* term;
+    std::int64_t begin, end;
+  };
+  Rows task(std::int64_t index) const {
+    for (const ProductTerm& term : terms) {
+      const std::int64_t count = tasks_of(term);
+      if (index < count) return {&term, index * rows, std::min((index + 1) * rows, term.weight.outputs)};
+      index -= count;
+    }
+    return {};  // index was at least tasks()
   }
+};
+
+std::int64_t round_up_to(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Tasks of at least a few microseconds; of long walks through memory where there is enough for all threads.
+Cut cut_for_dots(std::span<const ProductTerm> terms) {
+  constexpr std::int64_t kLeastWeights = 16384, kTasks = 64, kUnit = 32;
+  std::int64_t rows = 0;
+  for (const ProductTerm& term : terms) rows += term.weight.outputs;
+  const std::int64_t least = kLeastWeights / std::max<std::int64_t>(1, terms[0].weight.inputs);
+  return {terms, round_up_to(std::max({rows / kTasks, least, std::int64_t{1}}), kUnit)};
+}
+
+void multiply_by_dots(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
+                      std::int64_t tokens, ProductWorkspace& workspace) {
+  const Cut cut = cut_for_dots(terms);
+  parallel_for(workspace.threads(), cut.tasks(), [&](std::int64_t task, int) {
+    const Cut::Rows rows = cut.task(task);
+    for (std::int64_t t = 0; t < tokens; t += kMostShared) {
+      ProductTerm part = *rows.term;
+      part.out += t * part.out_stride;
+      dot_rows({.term = &part,
+                .begin = rows.begin,
+                .end = rows.end,
+                .in = in + t * in_stride,
+                .in_stride = in_stride,
+                .tokens = std::min(kMostShared, tokens - t)});
+    }
+  });
 }
 
 }  // namespace
 
+void dot_rows(const RowDots& dots) {
+  if (dots.term->weight.order == WeightMatrix::Order::by_input) return dot_columns(dots);
+  switch (dots.term->weight.type) {
+    case TensorType::f32:
+    case TensorType::f16:
+    case TensorType::bf16:
+      return dot_rows_of_floats(dots);
+    case TensorType::q8_0:
+    case TensorType::q4_0:
+    case TensorType::q4_1:
+      return dot_rows_of_4_bits(dots);
+    case TensorType::q5_0:
+    case TensorType::q5_1:
+      return dot_rows_of_5_bits(dots);
+    case TensorType::q4_k:
+    case TensorType::q5_k:
+    case TensorType::q6_k:
+      return dot_rows_of_256(dots);
+  }
+}
+
 void multiply(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
               std::int64_t tokens, ProductWorkspace& workspace) {
-  const std::vector<Panel> panels = panels_of(terms);
-  const SerialBlas serial;
-  parallel_for(
-      workspace.threads(), static_cast<std::int64_t>(panels.size()), [&](std::int64_t task, int thread) {
-        const Panel& panel = panels[static_cast<std::size_t>(task)];
-        const std::int64_t inputs = panel.term->weight.inputs;
-        float* const weights = workspace.panel(thread, static_cast<std::size_t>(panel.rows * inputs));
-        unpack_panel(panel, weights);
-        float* const out = panel.term->out + panel.first;
-        for (std::int64_t t = 0; t < tokens; ++t)
-          for (std::int64_t o = 0; o < panel.rows; ++o)
-            out[t * panel.term->out_stride + o] = panel.term->bias ? panel.term->bias[panel.first + o] : 0.0f;
-        gemm(1.0f, Matrix<const float>(in, tokens, inputs, in_stride),
-             transpose(Matrix<const float>(weights, panel.rows, inputs)), 1.0f,
-             Matrix<float>(out, tokens, panel.rows, panel.term->out_stride));
-      });
+  if (terms.empty() || tokens <= 0) return;
+  check(terms);
+  choose_target();
+  multiply_by_dots(terms, in, in_stride, tokens, workspace);
 }
 
 void unpack_row(const WeightMatrix& weight, std::int64_t row, float* out) {
-  dequantize(weight.type, weight.data + bytes_of(weight.type, row * weight.inputs), weight.inputs, out);
+  if (weight.order == WeightMatrix::Order::by_output) {
+    return dequantize(weight.type, weight.data + row * bytes_of(weight.type, weight.inputs), weight.inputs,
+                      out);
+  }
+  const std::int64_t size = layout_of(weight.type).bytes;
+  for (std::int64_t i = 0; i < weight.inputs; ++i) {
+    dequantize(weight.type, weight.data + (i * weight.outputs + row) * size, 1, out + i);
+  }
 }
 
 }  // namespace sharpmax::model

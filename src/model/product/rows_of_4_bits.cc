@@ -1,0 +1,38 @@
+// Rows of Q4_0, Q4_1 and Q8_0: see kernels.h.
+#include "model/product/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/product/rows_of_4_bits.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+//
+#include "model/product/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax::model {
+namespace HWY_NAMESPACE {
+
+void DotRowsOf4Bits(const RowDots& dots) {
+  switch (dots.term->weight.type) {
+    case TensorType::q4_0:
+      return DotRows<Q4_0>(dots);
+    case TensorType::q4_1:
+      return DotRows<Q4_1>(dots);
+    case TensorType::q8_0:
+      return DotRows<Q8_0>(dots);
+    default:
+      return;  // of another file
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax::model
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sharpmax::model {
+
+HWY_EXPORT(DotRowsOf4Bits);
+void dot_rows_of_4_bits(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf4Bits)(dots); }
+
+}  // namespace sharpmax::model
+#endif  // HWY_ONCE

@@ -1,0 +1,36 @@
+// Rows of Q5_0 and Q5_1: see kernels.h.
+#include "model/product/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/product/rows_of_5_bits.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+//
+#include "model/product/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax::model {
+namespace HWY_NAMESPACE {
+
+void DotRowsOf5Bits(const RowDots& dots) {
+  switch (dots.term->weight.type) {
+    case TensorType::q5_0:
+      return DotRows<Q5_0>(dots);
+    case TensorType::q5_1:
+      return DotRows<Q5_1>(dots);
+    default:
+      return;  // of another file
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax::model
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sharpmax::model {
+
+HWY_EXPORT(DotRowsOf5Bits);
+void dot_rows_of_5_bits(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf5Bits)(dots); }
+
+}  // namespace sharpmax::model
+#endif  // HWY_ONCE

@@ -1,0 +1,220 @@
+// Stored weights to vectors of floats, in registers: the blocks of 32 and the float types.
+//
+// A format has blocks of kBlock weights in kBytes bytes, cut into kChunks chunks of kVectors vectors:
+//   Open(block)                    what the whole block needs: its scales
+//   Unpack(block, open, chunk, w)  w[v] = the weights from Base(chunk) + Offset(v) on
+// Every value is rounded as dequantize() rounds it, so both give the same bits (up to the sign and payload of
+// NaN).
+#if defined(SHARPMAX_UNPACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SHARPMAX_UNPACK_INL_H_
+#undef SHARPMAX_UNPACK_INL_H_
+#else
+#define SHARPMAX_UNPACK_INL_H_
+#endif
+
+#include <cstring>
+
+#include "attention/kernels/tile-inl.h"
+#include "base/float16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sharpmax::model {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using sharpmax::HWY_NAMESPACE::FloatTag;
+using sharpmax::HWY_NAMESPACE::FloatVec;
+using sharpmax::HWY_NAMESPACE::kLanes;
+
+using IntTag = hn::RebindToSigned<FloatTag>;
+using IntVec = hn::Vec<IntTag>;
+using Byte = std::uint8_t;
+
+// A float16 anywhere, in every lane.
+HWY_INLINE FloatVec HalfAt(const Byte* from) {
+  std::uint16_t bits;
+  std::memcpy(&bits, from, sizeof bits);
+#if HWY_TARGET <= HWY_AVX2
+  const hn::Rebind<std::uint16_t, FloatTag> d16;
+  const hn::Rebind<hwy::float16_t, FloatTag> dh;
+  return hn::PromoteTo(FloatTag(), hn::BitCast(dh, hn::Set(d16, bits)));
+#else  // without F16C Highway's conversion takes inf and NaN for numbers
+  return hn::Set(FloatTag(), to_float(float16{bits}));
+#endif
+}
+
+HWY_INLINE IntVec BytesAt(const Byte* from) {
+  return hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<std::uint8_t, IntTag>(), from));
+}
+
+// From whole numbers to weights: (q - center) scale.
+template <int kCenter>
+struct Centered {
+  FloatVec scale;
+  HWY_INLINE FloatVec Of(IntVec q) const {
+    if constexpr (kCenter != 0) q = hn::Sub(q, hn::Set(IntTag(), kCenter));
+    return hn::Mul(hn::ConvertTo(FloatTag(), q), scale);
+  }
+};
+
+// q scale + offset, rounded twice.
+struct Affine {
+  FloatVec scale, offset;
+  HWY_INLINE FloatVec Of(IntVec q) const {
+    return hn::Add(hn::Mul(hn::ConvertTo(FloatTag(), q), scale), offset);
+  }
+};
+
+// Weights of the low halves of kCount bytes, and of the high ones.
+template <std::size_t kCount, class Line>
+HWY_INLINE void Nibbles(const Byte* from, const Line& low_line, const Line& high_line, FloatVec* low,
+                        FloatVec* high) {
+#if HWY_TARGET <= HWY_AVX3
+  // Sixteen values fit one register: a permutation looks them up, by the low four bits of each index.
+  const FloatTag d;
+  const IntVec all = hn::Iota(IntTag(), 0);
+  const FloatVec low_values = low_line.Of(all), high_values = high_line.Of(all);
+  SHARPMAX_UNROLL
+  for (std::size_t i = 0; i < kCount / kLanes; ++i) {
+    const IntVec q = BytesAt(from + i * kLanes);
+    low[i] = hn::TableLookupLanes(low_values, hn::Indices512<float>{q.raw});
+    high[i] = hn::TableLookupLanes(high_values, hn::Indices512<float>{hn::ShiftRight<4>(q).raw});
+  }
+  (void)d;
+#else
+  const IntVec mask = hn::Set(IntTag(), 15);
+  SHARPMAX_UNROLL
+  for (std::size_t i = 0; i < kCount / kLanes; ++i) {
+    const IntVec q = BytesAt(from + i * kLanes);
+    low[i] = low_line.Of(hn::And(q, mask));
+    high[i] = high_line.Of(hn::ShiftRight<4>(q));
+  }
+#endif
+}
+
+// The same with a fifth bit each, from bits 0 .. 31 of the word at `high_bits`.
+template <class Line>
+HWY_INLINE void NibblesWithFifthBit(const Byte* from, const Byte* high_bits, const Line& line, FloatVec* low,
+                                    FloatVec* high) {
+  HWY_ALIGN static constexpr std::uint32_t kBits[32] = {
+      1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
+      1u << 8,  1u << 9,  1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15,
+      1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
+      1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29, 1u << 30, 1u << 31};
+  const hn::RebindToUnsigned<FloatTag> du;
+  const IntTag di;
+  std::uint32_t word;
+  std::memcpy(&word, high_bits, sizeof word);
+  const auto words = hn::Set(du, word);
+  const IntVec mask = hn::Set(di, 15), sixteen = hn::Set(di, 16);
+  SHARPMAX_UNROLL
+  for (std::size_t i = 0; i < 16 / kLanes; ++i) {
+    const IntVec q = BytesAt(from + i * kLanes);
+    const auto in_low = hn::TestBit(words, hn::LoadU(du, kBits + i * kLanes));
+    const auto in_high = hn::TestBit(words, hn::LoadU(du, kBits + 16 + i * kLanes));
+    low[i] = line.Of(hn::Or(hn::And(q, mask), hn::IfThenElseZero(hn::RebindMask(di, in_low), sixteen)));
+    high[i] = line.Of(hn::Or(hn::ShiftRight<4>(q), hn::IfThenElseZero(hn::RebindMask(di, in_high), sixteen)));
+  }
+}
+
+// One chunk, in order.
+template <std::size_t kElements, std::size_t kSize>
+struct OneChunk {
+  static constexpr std::size_t kBlock = kElements;
+  static constexpr std::size_t kBytes = kSize;
+  static constexpr std::size_t kChunks = 1;
+  static constexpr std::size_t kVectors = kElements / kLanes;
+  static constexpr std::size_t Base(std::size_t) { return 0; }
+  static constexpr std::size_t Offset(std::size_t v) { return v * kLanes; }
+};
+using BlockOf32 = OneChunk<32, 0>;  // for its kVectors
+
+// Float types have no blocks in the file; ours are as long as the others', and the last is padded.
+template <class Element>
+struct Floats : OneChunk<32, 32 * sizeof(Element)> {
+  struct Opened {};
+  static HWY_INLINE Opened Open(const Byte*) { return {}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened&, std::size_t, FloatVec* w) {
+    const FloatTag d;
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v < BlockOf32::kVectors; ++v) {
+      const Byte* from = block + v * kLanes * sizeof(Element);
+      if constexpr (sizeof(Element) == sizeof(float)) {
+        w[v] = hn::LoadU(d, reinterpret_cast<const float*>(from));
+      } else {
+        w[v] = Promote(from);
+      }
+    }
+  }
+
+ private:
+  static HWY_INLINE FloatVec Promote(const Byte* from) {
+    const FloatTag d;
+#if HWY_TARGET > HWY_AVX2
+    if constexpr (std::is_same_v<Element, hwy::float16_t>) {
+      HWY_ALIGN float wide[kLanes];
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        float16 half;
+        std::memcpy(&half, from + i * sizeof half, sizeof half);
+        wide[i] = to_float(half);
+      }
+      return hn::Load(d, wide);
+    } else
+#endif
+    {
+      const hn::Rebind<Element, FloatTag> dh;
+      return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const Element*>(from)));
+    }
+  }
+};
+
+struct Q8_0 : OneChunk<32, 34> {
+  using Opened = Centered<0>;
+  static HWY_INLINE Opened Open(const Byte* block) { return {HalfAt(block)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    const hn::Rebind<std::int8_t, IntTag> d8;
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const auto q = hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(block + 2 + v * kLanes));
+      w[v] = line.Of(hn::PromoteTo(IntTag(), q));
+    }
+  }
+};
+
+struct Q4_0 : OneChunk<32, 18> {
+  using Opened = Centered<8>;
+  static HWY_INLINE Opened Open(const Byte* block) { return {HalfAt(block)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    Nibbles<16>(block + 2, line, line, w, w + kVectors / 2);
+  }
+};
+
+struct Q4_1 : OneChunk<32, 20> {
+  using Opened = Affine;
+  static HWY_INLINE Opened Open(const Byte* block) { return {HalfAt(block), HalfAt(block + 2)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    Nibbles<16>(block + 4, line, line, w, w + kVectors / 2);
+  }
+};
+
+struct Q5_0 : OneChunk<32, 22> {
+  using Opened = Centered<16>;
+  static HWY_INLINE Opened Open(const Byte* block) { return {HalfAt(block)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    NibblesWithFifthBit(block + 6, block + 2, line, w, w + kVectors / 2);
+  }
+};
+
+struct Q5_1 : OneChunk<32, 24> {
+  using Opened = Affine;
+  static HWY_INLINE Opened Open(const Byte* block) { return {HalfAt(block), HalfAt(block + 2)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    NibblesWithFifthBit(block + 8, block + 4, line, w, w + kVectors / 2);
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sharpmax::model
+HWY_AFTER_NAMESPACE();
+
+#endif  // SHARPMAX_UNPACK_INL_H_
