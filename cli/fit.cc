@@ -15,7 +15,7 @@
 #include "cli/table.h"
 #include "retrieval/training/head_file.h"
 #include "retrieval/run/results.h"
-#include "retrieval/run/text_file.h"
+#include "base/text_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 
@@ -140,7 +140,7 @@ void put(const std::string& where, const std::string& text) {
   if (where == "-")
     print(text);
   else if (!where.empty())
-    retrieval::write_text(where, text);
+    write_text(where, text);
 }
 
 int run(const FitOptions& o) {

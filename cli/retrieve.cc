@@ -13,7 +13,7 @@
 #include "retrieval/training/head_file.h"
 #include "retrieval/run/results.h"
 #include "retrieval/task/settings_fields.h"
-#include "retrieval/run/text_file.h"
+#include "base/text_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 
@@ -174,17 +174,17 @@ void put(const std::string& where, const std::string& text) {
   if (where == "-")
     print(text);
   else if (!where.empty())
-    retrieval::write_text(where, text);
+    write_text(where, text);
 }
 
 // What a run leaves in its directory beside what resuming needs.
 void keep(const Json& results, const std::string& text, const std::filesystem::path& directory) {
-  retrieval::write_text(directory / "results.json", text);
+  write_text(directory / "results.json", text);
   if (!report::has_retrieval_page()) {
     narrate(fmt::format("everything but a report is in {}: this build has no uPlot", directory.string()));
     return;
   }
-  retrieval::write_text(directory / "report.html", report::retrieval_page(results));
+  write_text(directory / "report.html", report::retrieval_page(results));
   narrate(fmt::format("everything is in {}; open report.html there in a browser", directory.string()));
 }
 
@@ -201,7 +201,7 @@ int run(const RetrieveOptions& o, const CLI::App& words) {
   const std::string text = retrieval::text_of(results);
   put(o.json, text);
   put(o.csv, retrieval::csv_of(results));
-  if (!o.html.empty()) retrieval::write_text(o.html, report::retrieval_page(results));
+  if (!o.html.empty()) write_text(o.html, report::retrieval_page(results));
   if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));
   if (o.head.empty()) keep(results, text, directory_of(o));
   if (!bound_is_broken(results)) return kOk;

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <vector>
 
-#include "retrieval/testing/significance.h"
+#include "base/significance.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::test {

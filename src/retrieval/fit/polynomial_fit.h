@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "retrieval/testing/significance.h"
+#include "base/significance.h"
 
 namespace sharpmax::retrieval {
 

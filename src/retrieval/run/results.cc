@@ -10,7 +10,7 @@
 #include "normalizer/definition.h"
 #include "retrieval/run/published.h"
 #include "retrieval/task/settings_json.h"
-#include "retrieval/testing/significance.h"
+#include "base/significance.h"
 
 namespace sharpmax::retrieval {
 namespace {

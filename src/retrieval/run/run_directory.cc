@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "retrieval/task/settings_json.h"
-#include "retrieval/run/text_file.h"
+#include "base/text_file.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

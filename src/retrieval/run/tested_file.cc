@@ -8,7 +8,7 @@
 
 #include "retrieval/training/checksum.h"
 #include "retrieval/task/settings_json.h"
-#include "retrieval/run/text_file.h"
+#include "base/text_file.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

@@ -1,4 +1,4 @@
-#include "retrieval/testing/significance.h"
+#include "base/significance.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "sharpmax/error.h"
 
-namespace sharpmax::retrieval {
+namespace sharpmax {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -83,4 +83,4 @@ PairedTest paired_t_test(std::span<const double> first, std::span<const double> 
   return test;
 }
 
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax

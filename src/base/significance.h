@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sharpmax::retrieval {
+namespace sharpmax {
 
 struct Interval {
   double low = 0.0;
@@ -31,4 +31,4 @@ struct PairedTest {
 // As many of either: first[i] and second[i] are of the same seed.
 PairedTest paired_t_test(std::span<const double> first, std::span<const double> second);
 
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace sharpmax::retrieval {
+namespace sharpmax {
 
 std::string read_text(const std::filesystem::path& path);                   // throws Error
 void write_text(const std::filesystem::path& path, std::string_view text);  // by an atomic rename
 
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax

@@ -1,9 +1,9 @@
-#include "retrieval/run/text_file.h"
+#include "base/text_file.h"
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
 
-namespace sharpmax::retrieval {
+namespace sharpmax {
 
 std::string read_text(const std::filesystem::path& path) {
   const MappedFile file(path);
@@ -16,4 +16,4 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   file.commit();
 }
 
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax
