@@ -7,7 +7,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/transformer/vector_parts.cc"
-// clang-format off: foreach_target before all that is compiled for every instruction set
+// foreach_target before all that is compiled for every instruction set.
+// clang-format off
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
