@@ -97,7 +97,8 @@ std::vector<Piece> Pattern::cut(std::string_view text) const {
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(space.data);
     const std::size_t begin = ends[0], end = ends[1];
     if (end <= begin) {  // an empty match: nothing to cut off
-      from = std::max(from, begin) + std::max<std::size_t>(1, character_length(text.substr(std::max(from, begin))));
+      from = std::max(from, begin) +
+             std::max<std::size_t>(1, character_length(text.substr(std::max(from, begin))));
       continue;
     }
     if (begin > done) pieces.push_back({text.substr(done, begin - done), false});
