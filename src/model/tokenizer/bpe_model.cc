@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kMaxWord = (1U << 31) - 1;  // symbols count bytes in 32 bits
 
 std::uint64_t key_of(Token left, Token right) noexcept {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+         static_cast<std::uint32_t>(right);
 }
 
 }  // namespace
@@ -31,10 +32,11 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const MergeList& merges, Repeat
     const auto token_of = [&](const std::string& text) {
       const Token token = vocabulary.find(text);
       if (token == kNoToken)
-        throw Error(ErrorCode::bad_file, fmt::format("{}: merge {} of {} and {} needs the token {}, which the "
-                                                     "vocabulary does not have",
-                                                     file, i, in_quotes(merges[i].first),
-                                                     in_quotes(merges[i].second), in_quotes(text)));
+        throw Error(
+            ErrorCode::bad_file,
+            fmt::format("{}: merge {} of {} and {} needs the token {}, which the "
+                        "vocabulary does not have",
+                        file, i, in_quotes(merges[i].first), in_quotes(merges[i].second), in_quotes(text)));
       return token;
     };
     const auto& [left, right] = merges[i];
@@ -48,7 +50,8 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const MergeList& merges, Repeat
 }
 
 // The character as its bytes' own tokens, where it has them all.
-bool BpeModel::add_bytes(std::string_view character, std::uint32_t begin, std::vector<Symbol>& symbols) const {
+bool BpeModel::add_bytes(std::string_view character, std::uint32_t begin,
+                         std::vector<Symbol>& symbols) const {
   if (!rules_.byte_fallback) return false;
   const auto token_of = [&](char c) { return bytes_[static_cast<unsigned char>(c)]; };
   if (std::any_of(character.begin(), character.end(), [&](char c) { return token_of(c) == kNoToken; }))

@@ -29,7 +29,10 @@ struct BpeRules {
 // A merge says: left and right make the token of their joined text.
 using MergeList = std::vector<std::pair<std::string, std::string>>;
 
-enum class Repeated { first_counts, last_counts };  // of a merge that is listed twice: llama.cpp, Hugging Face
+enum class Repeated {
+  first_counts,
+  last_counts
+};  // of a merge that is listed twice: llama.cpp, Hugging Face
 
 class BpeModel {
  public:
@@ -45,7 +48,7 @@ class BpeModel {
 
   const Vocabulary& vocabulary_;
   BpeRules rules_;
-  std::vector<Token> bytes_;                      // tokens of "<0x00>" .. "<0xFF>"
+  std::vector<Token> bytes_;                       // tokens of "<0x00>" .. "<0xFF>"
   std::unordered_map<std::uint64_t, Join> joins_;  // by left and right
 };
 

@@ -32,7 +32,8 @@ std::vector<float> scores_of(const GgufFile& file) {
 GgufVocabulary vocabulary_of(const GgufFile& file) {
   const auto model = file.text(key("model"));
   if (!model)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: has no {}, so no tokenizer", file.name(), key("model")));
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: has no {}, so no tokenizer", file.name(), key("model")));
   GgufVocabulary parts;
   parts.file = file.name();
   parts.model = *model;
@@ -55,8 +56,9 @@ GgufVocabulary vocabulary_of(const GgufFile& file) {
 std::unique_ptr<const Tokenizer> make_gguf_tokenizer(GgufVocabulary parts) {
   if (parts.model == "gpt2") return make_byte_level_bpe(std::move(parts));
   if (parts.model == "llama") return make_sentencepiece_bpe(std::move(parts));
-  throw Error(ErrorCode::unsupported, fmt::format("{}: tokenizer {} is not supported; known are gpt2 and llama",
-                                                  parts.file, in_quotes(parts.model)));
+  throw Error(ErrorCode::unsupported,
+              fmt::format("{}: tokenizer {} is not supported; known are gpt2 and llama", parts.file,
+                          in_quotes(parts.model)));
 }
 
 }  // namespace sharpmax::model

@@ -14,10 +14,21 @@ namespace {
 
 // Texts that end a turn in the models at large. llama.cpp takes them for control tokens whatever the file
 // says, and so do we: files exist that call <|im_end|> ordinary text.
-constexpr std::array<std::string_view, 15> kTurnEnds = {
-    "<|eot_id|>", "<|im_end|>",      "<|end|>",            "<end_of_turn>", "<|endoftext|>",
-    "</s>",       "<|eom_id|>",      "<EOT>",              "_<EOT>",        "[EOT]",
-    "[EOS]",      "<|end_of_text|>", "<end_of_utterance>", "<eos>",         "<｜end▁of▁sentence｜>"};
+constexpr std::array<std::string_view, 15> kTurnEnds = {"<|eot_id|>",
+                                                        "<|im_end|>",
+                                                        "<|end|>",
+                                                        "<end_of_turn>",
+                                                        "<|endoftext|>",
+                                                        "</s>",
+                                                        "<|eom_id|>",
+                                                        "<EOT>",
+                                                        "_<EOT>",
+                                                        "[EOT]",
+                                                        "[EOS]",
+                                                        "<|end_of_text|>",
+                                                        "<end_of_utterance>",
+                                                        "<eos>",
+                                                        "<｜end▁of▁sentence｜>"};
 
 std::vector<std::string> checked_texts(GgufVocabulary& parts) {
   for (std::size_t i = 0; i < parts.texts.size(); ++i) {
@@ -40,8 +51,8 @@ GgufTokenizer::GgufTokenizer(GgufVocabulary& parts, const GgufDefaults& defaults
 void GgufTokenizer::read_types(const std::vector<std::int64_t>& types) {
   const auto count = static_cast<std::size_t>(vocabulary_.size());
   if (!types.empty() && types.size() != count)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} token types for {} tokens; wanted one for each", file_,
-                                                 types.size(), count));
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} token types for {} tokens; wanted one for each",
+                                                 file_, types.size(), count));
   types_.assign(count, TokenType::normal);
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (types[i] < 0 || types[i] > static_cast<std::int64_t>(TokenType::byte))
@@ -50,9 +61,10 @@ void GgufTokenizer::read_types(const std::vector<std::int64_t>& types) {
     types_[i] = static_cast<TokenType>(types[i]);
     const std::string_view text = vocabulary_.text(static_cast<Token>(i));
     if (types_[i] == TokenType::byte && !byte_named(text))
-      throw Error(ErrorCode::bad_file, fmt::format("{}: token {} has the type of a byte and the text {}; wanted "
-                                                   "one like <0x0A>",
-                                                   file_, i, in_quotes(text)));
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: token {} has the type of a byte and the text {}; wanted "
+                              "one like <0x0A>",
+                              file_, i, in_quotes(text)));
   }
 }
 
@@ -60,8 +72,8 @@ void GgufTokenizer::find_ends(const GgufVocabulary& parts, const GgufDefaults& d
   const auto read = [&](std::optional<std::int64_t> given, std::optional<std::int64_t> otherwise,
                         std::string_view what) -> std::optional<Token> {
     if (given && (*given < 0 || *given >= size()))
-      throw Error(ErrorCode::bad_file, fmt::format("{}: the {} token is {}; there are {} tokens", file_, what,
-                                                   *given, size()));
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: the {} token is {}; there are {} tokens", file_, what, *given, size()));
     if (!given && otherwise && *otherwise < size()) given = otherwise;
     if (!given) return std::nullopt;
     return static_cast<Token>(*given);

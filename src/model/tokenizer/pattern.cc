@@ -58,7 +58,7 @@ struct Pattern::Code {
     int error = 0;
     PCRE2_SIZE at = 0;
     code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression_in_pcre2.data()), expression_in_pcre2.size(),
-                         PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | options, &error, &at, nullptr);
+                         PCRE2_UTF | options, &error, &at, nullptr);
     if (code == nullptr)
       throw Error(ErrorCode::bad_file, fmt::format("tokenizer: the regular expression {} is not one: {}",
                                                    in_quotes(shown), words_of(error)));
@@ -73,7 +73,8 @@ Pattern::Pattern(std::string_view expression) {
   if (expression.size() > kMaxExpression)
     throw Error(ErrorCode::unsupported, fmt::format("tokenizer: a regular expression of {} bytes; at most {}",
                                                     expression.size(), kMaxExpression));
-  code_ = std::make_shared<Code>(expression, in_pcre2(expression), PCRE2_MULTILINE);
+  code_ = std::make_shared<Code>(expression, in_pcre2(expression),
+                                 PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C);
 }
 
 Pattern Pattern::literal(std::string_view text) {
@@ -97,7 +98,8 @@ std::vector<Piece> Pattern::cut(std::string_view text) const {
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(space.data);
     const std::size_t begin = ends[0], end = ends[1];
     if (end <= begin) {  // an empty match: nothing to cut off
-      from = std::max(from, begin) + std::max<std::size_t>(1, character_length(text.substr(std::max(from, begin))));
+      from = std::max(from, begin) +
+             std::max<std::size_t>(1, character_length(text.substr(std::max(from, begin))));
       continue;
     }
     if (begin > done) pieces.push_back({text.substr(done, begin - done), false});

@@ -17,8 +17,8 @@ constexpr std::string_view kSpaces = R"(\x{9}-\x{d}\x{85}\p{Z})";
 constexpr std::string_view kWords = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d})";
 
 // PCRE2's \p{Han} also takes characters that several scripts share; \p{sc:Han} does not.
-constexpr std::array<std::string_view, 12> kScripts = {"Han",   "Hiragana", "Katakana", "Hangul",
-                                                       "Latin", "Greek",    "Cyrillic", "Arabic",
+constexpr std::array<std::string_view, 12> kScripts = {"Han",    "Hiragana", "Katakana",   "Hangul",
+                                                       "Latin",  "Greek",    "Cyrillic",   "Arabic",
                                                        "Hebrew", "Thai",     "Devanagari", "Bengali"};
 constexpr std::string_view kPlainEscapes = "rntfdD";  // mean the same in both
 
@@ -72,7 +72,8 @@ class Translation {
     if (c == 'w' || c == 'W') return put_set(kWords, c == 'W');
     if (c == 'p' || c == 'P') return property();
     if (c == 'x' || c == 'u') return code_point();
-    const bool letter = std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80;
+    const bool letter =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80;
     if (letter && kPlainEscapes.find(c) == std::string_view::npos)
       refuse(fmt::format("has the escape {}, which is not supported", in_quotes(from_.substr(at_, 2))));
     copy(2);
@@ -101,9 +102,8 @@ class Translation {
       end = std::min(begin + (next(1) == 'x' ? 2 : 4), from_.size());
     }
     const std::string_view digits = from_.substr(begin, end - begin);
-    if (digits.empty() || digits.size() > 6 || !std::all_of(digits.begin(), digits.end(), [](unsigned char c) {
-          return std::isxdigit(c) != 0;
-        }))
+    if (digits.empty() || digits.size() > 6 ||
+        !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c) != 0; }))
       refuse("has a code point that is not hexadecimal");
     out_ += fmt::format("\\x{{{}}}", digits);
     at_ = end + (braces ? 1 : 0);
@@ -128,7 +128,8 @@ class Translation {
   void open_group() {
     if (next(1) == '*') refuse("has a verb, which is not supported");
     if (next(1) != '?') return copy(1);
-    for (const std::string_view kind : {"(?:", "(?i:", "(?-i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i)"}) {
+    for (const std::string_view kind :
+         {"(?:", "(?i:", "(?-i:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i)"}) {
       if (follows(kind)) return copy(kind.size());
     }
     refuse(fmt::format("has the group {}, which is not supported", in_quotes(from_.substr(at_, 4))));

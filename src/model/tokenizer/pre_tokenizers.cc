@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, 1> kGpt2 = {kGpt2Words};
 constexpr std::array<std::string_view, 2> kSmolLm = {R"(\p{N})", kGpt2Words};
 constexpr std::array<std::string_view, 4> kDefault = {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Words, R"(\p{N}+)",
                                                       "[0-9][0-9][0-9]"};
-constexpr std::array<std::string_view, 3> kFalcon = {R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2Words, "[0-9][0-9][0-9]"};
+constexpr std::array<std::string_view, 3> kFalcon = {R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2Words,
+                                                     "[0-9][0-9][0-9]"};
 // Contractions of either case are spelt out: "(?i:'s)" would match 'ſ as well, and llama.cpp does not.
 constexpr std::array<std::string_view, 1> kLlama3 = {
     R"('[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
@@ -80,12 +81,13 @@ constexpr Row kRows[] = {
 
 PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view file) {
   if (name.empty()) name = "default";
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.name == name; });
+  const auto* row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.name == name; });
   if (row == std::end(kRows)) {
     std::string known;
     for (const Row& r : kRows) known += fmt::format("{}{}", known.empty() ? "" : ", ", r.name);
-    throw Error(ErrorCode::unsupported, fmt::format("{}: pre-tokenizer {} is not supported; known are {}", file,
-                                                    in_quotes(name), known));
+    throw Error(ErrorCode::unsupported, fmt::format("{}: pre-tokenizer {} is not supported; known are {}",
+                                                    file, in_quotes(name), known));
   }
   PreTokenizer made{{}, row->whole_words_first, row->add_begin};
   for (const std::string_view expression : row->expressions) made.patterns.emplace_back(expression);

@@ -68,9 +68,10 @@ class SentencePieceBpe final : public GgufTokenizer {
   std::vector<float> checked_scores(GgufVocabulary& parts) const {
     const auto count = static_cast<std::size_t>(size());
     if (parts.scores.size() != count)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: {} scores for {} tokens; wanted one for each", parts.file,
-                                                   parts.scores.size(), count));
-    const auto bad = std::find_if(parts.scores.begin(), parts.scores.end(), [](float s) { return std::isnan(s); });
+      throw Error(ErrorCode::bad_file, fmt::format("{}: {} scores for {} tokens; wanted one for each",
+                                                   parts.file, parts.scores.size(), count));
+    const auto bad =
+        std::find_if(parts.scores.begin(), parts.scores.end(), [](float s) { return std::isnan(s); });
     if (bad != parts.scores.end())
       throw Error(ErrorCode::bad_file, fmt::format("{}: the score of token {} is not a number", parts.file,
                                                    bad - parts.scores.begin()));
@@ -87,7 +88,8 @@ void SentencePieceBpe::encode_stretch(std::string_view text, bool first, std::ve
   if (first && add_space_prefix_) spelt.insert(0, kSpace);
   constexpr std::size_t kMost = (1U << 31) - 1;  // symbols count bytes in 32 bits
   if (spelt.size() > kMost)
-    throw Error(ErrorCode::unsupported, fmt::format("tokenizer: a text of {} bytes; at most {}", spelt.size(), kMost));
+    throw Error(ErrorCode::unsupported,
+                fmt::format("tokenizer: a text of {} bytes; at most {}", spelt.size(), kMost));
   const std::string_view word = spelt;
   std::vector<Symbol> symbols;
   symbols.reserve(word.size());

@@ -73,7 +73,8 @@ std::vector<Fragment> fragments_of(std::string_view text, std::span<const Specia
   std::size_t done = 0;
   for (const SpecialTexts::Match& match : matches) {
     if (match.begin > done) fragments.push_back({text.substr(done, match.begin - done)});
-    fragments.push_back({text.substr(match.begin, match.end - match.begin), specials.tokens()[match.index].token});
+    fragments.push_back(
+        {text.substr(match.begin, match.end - match.begin), specials.tokens()[match.index].token});
     done = match.end;
   }
   if (done < text.size()) fragments.push_back({text.substr(done)});

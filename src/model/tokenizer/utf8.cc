@@ -17,7 +17,7 @@ bool continues(std::string_view text, std::size_t i) noexcept {
 }
 
 struct Lead {
-  std::size_t length;                  // 0: no lead byte
+  std::size_t length;                    // 0: no lead byte
   std::uint8_t low = 0x80, high = 0xbf;  // what the second byte may be (Unicode, table 3-7)
 };
 

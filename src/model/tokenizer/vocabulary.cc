@@ -13,15 +13,15 @@ namespace sharpmax::model {
 Vocabulary::Vocabulary(std::vector<std::string> texts, std::string_view file) : texts_(std::move(texts)) {
   constexpr std::size_t kMost = 1U << 24;  // the largest vocabularies have 2^18
   if (texts_.empty() || texts_.size() > kMost)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: the vocabulary has {} tokens; wanted 1 to {}", file,
-                                                 texts_.size(), kMost));
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: the vocabulary has {} tokens; wanted 1 to {}", file, texts_.size(), kMost));
   tokens_.reserve(texts_.size());
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     if (texts_[i].empty()) continue;
     const auto [other, added] = tokens_.emplace(texts_[i], static_cast<Token>(i));
     if (!added)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: tokens {} and {} are both {}; texts must differ", file,
-                                                   other->second, i, in_quotes(texts_[i])));
+      throw Error(ErrorCode::bad_file, fmt::format("{}: tokens {} and {} are both {}; texts must differ",
+                                                   file, other->second, i, in_quotes(texts_[i])));
     longest_ = std::max(longest_, texts_[i].size());
   }
 }

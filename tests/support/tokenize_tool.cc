@@ -1,0 +1,100 @@
+// tokenize_tool: one JSON object a line in, one out. Bytes go as hexadecimal digits.
+//
+//   {"open": PATH}                          a model file or folder    -> {"size", "description", "ends"}
+//   {"encode": HEX, "special": BOOL}                                  -> {"tokens": [...]}
+//   {"whole": HEX, "special": BOOL}         with bos and eos          -> {"tokens": [...]}
+//   {"decode": [...]}                                                 -> {"text": HEX}
+//   {"bytes": [...]}                        each token by itself      -> {"texts": [HEX, ...]}
+//   {"template": TEXT, "user": TEXT, "system": TEXT or null}          -> {"chat": TEXT}
+//   {"chat_of": PATH}                       the template of a model   -> {"chat": TEXT} with the user "hello"
+//
+// A refusal is {"error": SENTENCE, "code": "bad_file"}.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "model/tokenizer/chat.h"
+#include "model/tokenizer/tokenizer.h"
+#include "sharpmax/error.h"
+
+namespace {
+
+using namespace sharpmax::model;
+using nlohmann::json;
+
+std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+std::string to_hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string digits;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    digits += kDigits[byte >> 4];
+    digits += kDigits[byte & 15];
+  }
+  return digits;
+}
+
+json number_or_null(std::optional<Token> token) { return token ? json(*token) : json(); }
+
+class Tool {
+ public:
+  json answer(const json& wish) {
+    const SpecialText special = wish.value("special", false) ? SpecialText::as_tokens : SpecialText::as_text;
+    if (wish.contains("open")) return open(wish["open"]);
+    if (wish.contains("encode")) return {{"tokens", tokenizer_->encode(from_hex(wish["encode"]), special)}};
+    if (wish.contains("whole"))
+      return {{"tokens", tokenizer_->encode_whole(from_hex(wish["whole"]), special)}};
+    if (wish.contains("decode"))
+      return {{"text", to_hex(tokenizer_->decode(wish["decode"].get<std::vector<Token>>()))}};
+    if (wish.contains("template")) return chat(wish);
+    if (wish.contains("chat_of"))
+      return {{"chat",
+               chat_template_of(open_model_file(wish["chat_of"].get<std::string>())).render("hello", {})}};
+    json texts = json::array();
+    for (const Token token : wish.at("bytes")) texts.push_back(to_hex(tokenizer_->bytes_of(token)));
+    return {{"texts", texts}};
+  }
+
+ private:
+  json open(const std::string& path) {
+    tokenizer_ = make_tokenizer(open_model_file(path));
+    const Tokenizer::Ends& ends = tokenizer_->ends();
+    return {{"size", tokenizer_->size()},
+            {"description", tokenizer_->description()},
+            {"ends",
+             {{"begin", number_or_null(ends.begin)},
+              {"end", number_or_null(ends.end)},
+              {"add_begin", ends.add_begin},
+              {"add_end", ends.add_end},
+              {"stops", ends.stops}}}};
+  }
+  static json chat(const json& wish) {
+    const auto user = wish.at("user").get<std::string>();
+    const auto system =
+        wish.at("system").is_null() ? std::nullopt : std::optional(wish.at("system").get<std::string>());
+    return {{"chat", chat_template_of(wish["template"].get<std::string>()).render(user, system)}};
+  }
+
+  std::unique_ptr<const Tokenizer> tokenizer_;
+};
+
+}  // namespace
+
+int main() {
+  Tool tool;
+  for (std::string line; std::getline(std::cin, line);) {
+    json answer;
+    try {
+      answer = tool.answer(json::parse(line));
+    } catch (const sharpmax::Error& error) {
+      constexpr const char* kCodes[] = {"bad_argument", "bad_file", "unsupported", "io"};
+      answer = {{"error", error.what()}, {"code", kCodes[static_cast<int>(error.code())]}};
+    }
+    std::cout << answer.dump() << std::endl;
+  }
+}
