@@ -1,4 +1,4 @@
-// Few tokens times weights that lie [input, output]: see kernels.h. Vectors are of outputs.
+// Weights that lie [input, output]: see kernels.h. Vectors are of outputs.
 #include <algorithm>
 
 #include "model/product/kernels.h"
@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "model/product/columns.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
+#include "attention/kernels/pack-inl.h"
 #include "model/product/unpack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -88,6 +89,44 @@ void DotColumns(const RowDots& dots) {
   }
 }
 
+// Some inputs at a time, for some outputs, turned over into rows.
+template <class Format>
+HWY_INLINE void UnpackColumnsOf(const PanelPart& part) {
+  constexpr std::int64_t kInputs = 32, kOutputs = 128;
+  constexpr std::int64_t kSize = Format::kBytes / Format::kBlock;
+  const WeightMatrix& weight = *part.weight;
+  HWY_ALIGN float lines[kInputs][kOutputs];
+  for (std::int64_t column = part.begin; column < part.end; column += kOutputs) {
+    const std::int64_t outputs = std::min(kOutputs, part.end - column);
+    for (std::int64_t i = 0; i < part.count; i += kInputs) {
+      const std::int64_t inputs = std::min(kInputs, part.count - i);
+      const float* pointers[kInputs];
+      for (std::int64_t k = 0; k < inputs; ++k) {
+        const std::int64_t place = ((part.first + i + k) * weight.outputs + column) * kSize;
+        UnpackLine<Format>(reinterpret_cast<const Byte*>(weight.data) + place,
+                           static_cast<std::size_t>(outputs), lines[k]);
+        pointers[k] = lines[k];
+      }
+      sharpmax::HWY_NAMESPACE::TransposeRows(pointers, static_cast<std::size_t>(inputs),
+                                             static_cast<std::size_t>(outputs), kPanelStride,
+                                             part.to + (column - part.begin) * kPanelStride + i);
+    }
+  }
+}
+
+void UnpackColumns(const PanelPart& part) {
+  switch (part.weight->type) {
+    case TensorType::f32:
+      return UnpackColumnsOf<Floats<float>>(part);
+    case TensorType::f16:
+      return UnpackColumnsOf<Floats<hwy::float16_t>>(part);
+    case TensorType::bf16:
+      return UnpackColumnsOf<Floats<hwy::bfloat16_t>>(part);
+    default:
+      return;  // refused by multiply()
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();
@@ -97,6 +136,9 @@ namespace sharpmax::model {
 
 HWY_EXPORT(DotColumns);
 void dot_columns(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotColumns)(dots); }
+
+HWY_EXPORT(UnpackColumns);
+void unpack_columns(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackColumns)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

@@ -22,11 +22,46 @@ struct RowDots {
 
 void dot_rows(const RowDots& dots);  // any type and order
 
-// By groups of types, so that no file takes the compiler long. by_output only.
+// Weights [begin, end) x [first, first + count) as floats, to[row - begin][input - first], rows kPanelStride
+// apart. `first` begins a block; a row may be written up to the next multiple of 32.
+struct PanelPart {
+  const WeightMatrix* weight = nullptr;
+  std::int64_t begin = 0, end = 0;
+  std::int64_t first = 0, count = 0;
+  float* to = nullptr;
+};
+inline constexpr std::int64_t kPanelDepth = 768;  // most inputs of a panel
+// Rows of a tile are read side by side: an odd number of cache lines keeps them out of each other's way.
+inline constexpr std::int64_t kPanelStride = kPanelDepth + 16;
+
+void unpack_panel(const PanelPart& part);  // any type and order
+
+// By groups of types, so that no file takes the compiler long. Rows are by_output, columns by_input.
 void dot_rows_of_floats(const RowDots& dots);
 void dot_rows_of_4_bits(const RowDots& dots);  // Q4_0, Q4_1, Q8_0
 void dot_rows_of_5_bits(const RowDots& dots);  // Q5_0, Q5_1
 void dot_rows_of_256(const RowDots& dots);     // Q4_K, Q5_K, Q6_K
-void dot_columns(const RowDots& dots);         // by_input
+void dot_columns(const RowDots& dots);
+void unpack_rows_of_floats(const PanelPart& part);
+void unpack_rows_of_4_bits(const PanelPart& part);
+void unpack_rows_of_5_bits(const PanelPart& part);
+void unpack_rows_of_256(const PanelPart& part);
+void unpack_columns(const PanelPart& part);
+
+// Many tokens. Activations are packed once a call, [token panel][input][token of the panel], and shared by
+// all tasks; a task has rows of one term and all tokens.
+struct PackedTokens {
+  const float* in = nullptr;  // [tokens, inputs]
+  std::int64_t in_stride = 0;
+  std::int64_t tokens = 0, inputs = 0;
+  float* packed = nullptr;
+};
+std::int64_t token_panels(std::int64_t tokens);
+std::size_t packed_floats(std::int64_t tokens, std::int64_t inputs);
+void pack_tokens(const PackedTokens& tokens, std::int64_t panel, std::int64_t first_input,
+                 std::int64_t end_input);
+// `panel` has room for the rows, rounded up to four, times kPanelStride.
+void multiply_rows(const ProductTerm& term, std::int64_t begin, std::int64_t end, const PackedTokens& tokens,
+                   float* panel);
 
 }  // namespace sharpmax::model

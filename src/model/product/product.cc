@@ -77,16 +77,34 @@ void multiply_by_dots(std::span<const ProductTerm> terms, const float* in, std::
   const Cut cut = cut_for_dots(terms);
   parallel_for(workspace.threads(), cut.tasks(), [&](std::int64_t task, int) {
     const Cut::Rows rows = cut.task(task);
-    for (std::int64_t t = 0; t < tokens; t += kMostShared) {
-      ProductTerm part = *rows.term;
-      part.out += t * part.out_stride;
-      dot_rows({.term = &part,
-                .begin = rows.begin,
-                .end = rows.end,
-                .in = in + t * in_stride,
-                .in_stride = in_stride,
-                .tokens = std::min(kMostShared, tokens - t)});
-    }
+    dot_rows({rows.term, rows.begin, rows.end, in, in_stride, tokens});
+  });
+}
+
+// Enough tasks for many threads, of whole tiles; where there are many rows, more of them share one reading of
+// the activations.
+Cut cut_for_tiles(std::span<const ProductTerm> terms) {
+  constexpr std::int64_t kTasks = 48, kUnit = 12, kLeast = 24, kMost = 96;
+  std::int64_t rows = 0;
+  for (const ProductTerm& term : terms) rows += term.weight.outputs;
+  return {terms, std::clamp(round_up_to(rows / kTasks, kUnit), kLeast, kMost)};
+}
+
+void multiply_by_tiles(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
+                       std::int64_t tokens, ProductWorkspace& workspace) {
+  constexpr std::int64_t kInputs = 128;  // of one task of packing
+  const std::int64_t inputs = terms[0].weight.inputs;
+  const PackedTokens packed{in, in_stride, tokens, inputs, workspace.shared(packed_floats(tokens, inputs))};
+  const std::int64_t parts = (inputs + kInputs - 1) / kInputs;
+  parallel_for(workspace.threads(), token_panels(tokens) * parts, [&](std::int64_t task, int) {
+    const std::int64_t first = task % parts * kInputs;
+    pack_tokens(packed, task / parts, first, std::min(first + kInputs, inputs));
+  });
+  const Cut cut = cut_for_tiles(terms);
+  parallel_for(workspace.threads(), cut.tasks(), [&](std::int64_t task, int thread) {
+    const Cut::Rows rows = cut.task(task);
+    float* panel = workspace.panel(thread, static_cast<std::size_t>(round_up_to(cut.rows, 4) * kPanelStride));
+    multiply_rows(*rows.term, rows.begin, rows.end, packed, panel);
   });
 }
 
@@ -113,12 +131,34 @@ void dot_rows(const RowDots& dots) {
   }
 }
 
+void unpack_panel(const PanelPart& part) {
+  if (part.weight->order == WeightMatrix::Order::by_input) return unpack_columns(part);
+  switch (part.weight->type) {
+    case TensorType::f32:
+    case TensorType::f16:
+    case TensorType::bf16:
+      return unpack_rows_of_floats(part);
+    case TensorType::q8_0:
+    case TensorType::q4_0:
+    case TensorType::q4_1:
+      return unpack_rows_of_4_bits(part);
+    case TensorType::q5_0:
+    case TensorType::q5_1:
+      return unpack_rows_of_5_bits(part);
+    case TensorType::q4_k:
+    case TensorType::q5_k:
+    case TensorType::q6_k:
+      return unpack_rows_of_256(part);
+  }
+}
+
 void multiply(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
               std::int64_t tokens, ProductWorkspace& workspace) {
   if (terms.empty() || tokens <= 0) return;
   check(terms);
   choose_target();
-  multiply_by_dots(terms, in, in_stride, tokens, workspace);
+  if (tokens <= kMostShared) return multiply_by_dots(terms, in, in_stride, tokens, workspace);
+  multiply_by_tiles(terms, in, in_stride, tokens, workspace);
 }
 
 void unpack_row(const WeightMatrix& weight, std::int64_t row, float* out) {

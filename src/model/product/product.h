@@ -42,9 +42,12 @@ class ProductWorkspace {
   int threads() const noexcept { return threads_; }
   // At least `floats` for one thread; aligned to 64 bytes.
   float* panel(int thread, std::size_t floats);
+  // The same for all threads together.
+  float* shared(std::size_t floats);
 
  private:
   int threads_;
+  std::vector<float> shared_;
   std::vector<std::vector<float>> panels_;
 };
 

@@ -176,6 +176,18 @@ HWY_INLINE void DotRows(const RowDots& dots) {
   return DotRowsOf<Format, kMostShared>(dots);
 }
 
+// Rows as floats, for many tokens.
+template <class Format>
+HWY_INLINE void UnpackRows(const PanelPart& part) {
+  const WeightMatrix& weight = *part.weight;
+  const std::int64_t row_bytes = bytes_of(weight.type, weight.inputs);
+  const std::int64_t skipped = bytes_of(weight.type, part.first);
+  for (std::int64_t row = part.begin; row < part.end; ++row) {
+    UnpackLine<Format>(reinterpret_cast<const Byte*>(weight.data) + row * row_bytes + skipped,
+                       static_cast<std::size_t>(part.count), part.to + (row - part.begin) * kPanelStride);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();

@@ -25,6 +25,19 @@ void DotRowsOf256(const RowDots& dots) {
   }
 }
 
+void UnpackRowsOf256(const PanelPart& part) {
+  switch (part.weight->type) {
+    case TensorType::q4_k:
+      return UnpackRows<Q4_K>(part);
+    case TensorType::q5_k:
+      return UnpackRows<Q5_K>(part);
+    case TensorType::q6_k:
+      return UnpackRows<Q6_K>(part);
+    default:
+      return;  // of another file
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();
@@ -34,6 +47,9 @@ namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOf256);
 void dot_rows_of_256(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf256)(dots); }
+
+HWY_EXPORT(UnpackRowsOf256);
+void unpack_rows_of_256(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOf256)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

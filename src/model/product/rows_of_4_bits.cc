@@ -24,6 +24,19 @@ void DotRowsOf4Bits(const RowDots& dots) {
   }
 }
 
+void UnpackRowsOf4Bits(const PanelPart& part) {
+  switch (part.weight->type) {
+    case TensorType::q4_0:
+      return UnpackRows<Q4_0>(part);
+    case TensorType::q4_1:
+      return UnpackRows<Q4_1>(part);
+    case TensorType::q8_0:
+      return UnpackRows<Q8_0>(part);
+    default:
+      return;  // of another file
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();
@@ -33,6 +46,9 @@ namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOf4Bits);
 void dot_rows_of_4_bits(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf4Bits)(dots); }
+
+HWY_EXPORT(UnpackRowsOf4Bits);
+void unpack_rows_of_4_bits(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOf4Bits)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

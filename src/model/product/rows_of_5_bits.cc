@@ -22,6 +22,17 @@ void DotRowsOf5Bits(const RowDots& dots) {
   }
 }
 
+void UnpackRowsOf5Bits(const PanelPart& part) {
+  switch (part.weight->type) {
+    case TensorType::q5_0:
+      return UnpackRows<Q5_0>(part);
+    case TensorType::q5_1:
+      return UnpackRows<Q5_1>(part);
+    default:
+      return;  // of another file
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();
@@ -31,6 +42,9 @@ namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOf5Bits);
 void dot_rows_of_5_bits(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf5Bits)(dots); }
+
+HWY_EXPORT(UnpackRowsOf5Bits);
+void unpack_rows_of_5_bits(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOf5Bits)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

@@ -24,6 +24,19 @@ void DotRowsOfFloats(const RowDots& dots) {
   }
 }
 
+void UnpackRowsOfFloats(const PanelPart& part) {
+  switch (part.weight->type) {
+    case TensorType::f32:
+      return UnpackRows<Floats<float>>(part);
+    case TensorType::f16:
+      return UnpackRows<Floats<hwy::float16_t>>(part);
+    case TensorType::bf16:
+      return UnpackRows<Floats<hwy::bfloat16_t>>(part);
+    default:
+      return;  // of another file
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();
@@ -33,6 +46,9 @@ namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOfFloats);
 void dot_rows_of_floats(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOfFloats)(dots); }
+
+HWY_EXPORT(UnpackRowsOfFloats);
+void unpack_rows_of_floats(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOfFloats)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

@@ -213,6 +213,30 @@ struct Q5_1 : OneChunk<32, 24> {
   }
 };
 
+// `count` weights from the block at `from` on; `to` has room up to the next whole block.
+template <class Format>
+HWY_INLINE void UnpackLine(const Byte* from, std::size_t count, float* HWY_RESTRICT to) {
+  const FloatTag d;
+  HWY_ALIGN Byte padded[Format::kBytes];
+  for (std::size_t at = 0; at < count; at += Format::kBlock, from += Format::kBytes, to += Format::kBlock) {
+    const Byte* block = from;
+    if (count - at < Format::kBlock) {  // float types only
+      std::memset(padded, 0, sizeof padded);
+      std::memcpy(padded, from, (count - at) * (Format::kBytes / Format::kBlock));
+      block = padded;
+    }
+    const typename Format::Opened opened = Format::Open(block);
+    for (std::size_t c = 0; c < Format::kChunks; ++c) {
+      FloatVec w[Format::kVectors];
+      Format::Unpack(block, opened, c, w);
+      SHARPMAX_UNROLL
+      for (std::size_t v = 0; v < Format::kVectors; ++v) {
+        hn::StoreU(w[v], d, to + Format::Base(c) + Format::Offset(v));
+      }
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();
