@@ -4,11 +4,17 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 namespace sharpmax::cli {
 
 enum ExitCode : int { kOk = 0, kCheckFailed = 1, kUsage = 2, kBadFile = 3, kLimit = 4, kInterrupted = 130 };
+
+// What was asked for is well-formed and too much: a sentence, and kLimit.
+struct Limit : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct Command {
   CLI::App* words = nullptr;
@@ -19,6 +25,8 @@ Command add_attend(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_retrieve(CLI::App& program);
 Command add_fit(CLI::App& program);
+Command add_run(CLI::App& program);
+Command add_perplexity(CLI::App& program);
 
 // What was typed, fit to be typed again; main() sets it.
 std::string& command_line();

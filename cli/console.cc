@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "sharpmax/error.h"
 
@@ -18,6 +20,46 @@ void print(std::string_view text) {
 }
 
 void print_json(const Json& data) { print(data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+
+namespace {
+
+volatile std::sig_atomic_t line_is_open = 0;
+
+// Bytes below 0x20 and 0x7f as the picture of the control character, and the C1 controls of UTF-8 as a
+// question mark.
+std::string made_visible(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (byte == 0x7f) {
+      out += "\u2421";
+    } else if (byte < 0x20 && byte != '\n' && byte != '\t') {
+      out += {'\xe2', '\x90', static_cast<char>(0x80 + byte)};
+    } else if (c1) {
+      out += '?';
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void print_stream(std::string_view text) {
+  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (text.empty()) return;
+  if (terminal) line_is_open = text.back() != '\n';
+  print(terminal ? made_visible(text) : std::string(text));
+}
+
+void end_open_line() noexcept {
+  if (!line_is_open) return;
+  line_is_open = 0;
+  [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, "\n", 1);
+}
 
 void narrate(std::string_view sentence) {
   std::fwrite(sentence.data(), 1, sentence.size(), stderr);

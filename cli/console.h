@@ -14,6 +14,12 @@ void print(std::string_view text);
 // Pretty-printed, doubles with all the digits they have; not-a-number and infinities are null.
 void print_json(const Json& data);
 
+// Text as it comes, shown at once. On a terminal control characters other than a line feed and a tab are
+// shown, not obeyed: the text may be anyone's.
+void print_stream(std::string_view text);
+// Ends a line that print_stream() left open on a terminal. Safe in a signal handler.
+void end_open_line() noexcept;
+
 // A sentence of narration, on stderr.
 void narrate(std::string_view sentence);
 

@@ -10,12 +10,12 @@
 
 #include "base/atomic_file.h"
 #include "base/in_quotes.h"
+#include "base/text_file.h"
 #include "cli/attend.h"
 #include "cli/command.h"
 #include "cli/table.h"
-#include "retrieval/training/head_file.h"
 #include "retrieval/run/results.h"
-#include "base/text_file.h"
+#include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 

@@ -21,6 +21,8 @@ constexpr const char* kFooter =
     "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
     "  sharpmax retrieve                    train a small head; see it fail or hold\n"
     "  sharpmax fit HEAD.safetensors        adaptive temperature refitted to a head\n"
+    "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
+    "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
@@ -28,6 +30,7 @@ constexpr const char* kFooter =
 
 extern "C" void on_interrupt(int) {
   remove_unfinished_files();
+  end_open_line();
   ::_exit(kInterrupted);
 }
 
@@ -61,7 +64,7 @@ int parse_and_run(int argc, char** argv) {
   program.add_flag("--json", json, "With --version: as JSON");
   program.require_subcommand(0, 1);
   const Command commands[] = {add_attend(program), add_bench(program), add_retrieve(program),
-                              add_fit(program)};
+                              add_fit(program),    add_run(program),   add_perplexity(program)};
 
   try {
     program.parse(argc, argv);
@@ -86,6 +89,8 @@ int run(int argc, char** argv) {
     return parse_and_run(argc, argv);
   } catch (const Error& error) {
     return complain(error.what(), code_of(error.code()));
+  } catch (const Limit& limit) {
+    return complain(limit.what(), kLimit);
   } catch (const std::bad_alloc&) {
     return complain("not enough memory", kLimit);
   } catch (const std::exception& error) {

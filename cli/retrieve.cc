@@ -7,13 +7,13 @@
 #include <memory>
 
 #include "base/atomic_file.h"
+#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/table.h"
 #include "report/retrieval_page.h"
-#include "retrieval/training/head_file.h"
 #include "retrieval/run/results.h"
 #include "retrieval/task/settings_fields.h"
-#include "base/text_file.h"
+#include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 

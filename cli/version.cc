@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/blas.h"
 #include "base/machine_limits.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/table.h"
-#include "base/blas.h"
 #include "sharpmax/machine.h"
 
 namespace sharpmax::cli {
