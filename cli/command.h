@@ -19,6 +19,7 @@ Command add_attend(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_retrieve(CLI::App& program);
 Command add_fit(CLI::App& program);
+Command add_inspect(CLI::App& program);
 
 // What was typed, fit to be typed again; main() sets it.
 std::string& command_line();

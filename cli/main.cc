@@ -21,6 +21,7 @@ constexpr const char* kFooter =
     "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
     "  sharpmax retrieve                    train a small head; see it fail or hold\n"
     "  sharpmax fit HEAD.safetensors        adaptive temperature refitted to a head\n"
+    "  sharpmax inspect MODEL               what is in a GGUF or safetensors model\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
@@ -61,7 +62,7 @@ int parse_and_run(int argc, char** argv) {
   program.add_flag("--json", json, "With --version: as JSON");
   program.require_subcommand(0, 1);
   const Command commands[] = {add_attend(program), add_bench(program), add_retrieve(program),
-                              add_fit(program)};
+                              add_fit(program),    add_inspect(program)};
 
   try {
     program.parse(argc, argv);
