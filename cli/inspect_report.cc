@@ -56,17 +56,36 @@ std::string indented(const std::string& lines) {
   return out;
 }
 
-// Two columns, the second wrapped under itself.
-std::string facts_text(const std::vector<std::pair<std::string, std::string>>& facts) {
-  std::size_t width = 0;
-  for (const auto& [name, value] : facts) width = std::max(width, name.size());
+// Words that no line has room for are cut into pieces.
+std::string broken(const std::string& text, std::size_t room) {
   std::string out;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == ' ' ? 0 : run + 1;
+    if (run > room) {
+      out += ' ';
+      run = 1;
+    }
+    out += c;
+  }
+  return out;
+}
+
+struct Fact {
+  std::string name, value;
+};
+
+// Two columns, the second wrapped under itself.
+std::string facts_text(const std::vector<Fact>& facts) {
+  std::size_t width = 0;
+  for (const Fact& fact : facts) width = std::max(width, fact.name.size());
   const std::size_t column = kIndent + width + kGap;
-  for (const auto& [name, value] : facts) {
-    const std::string start = std::string(kIndent, ' ') + name + std::string(width - name.size() + kGap, ' ');
-    // wrapped() indents every line but the first.
-    std::string text = wrapped(std::string(column, 'x') + value, kScreenWidth, column);
-    out += start + text.substr(column) + "\n";
+  std::string out;
+  for (const Fact& fact : facts) {
+    const std::string start = fmt::format("{:{}}{:{}}", "", kIndent, fact.name, width + kGap);
+    // wrapped() indents every line but the first, where a word as wide as the margin stands for it.
+    const std::string value = broken(fact.value, kScreenWidth - column);
+    out += start + wrapped(std::string(column, 'x') + value, kScreenWidth, column).substr(column) + "\n";
   }
   return out;
 }
@@ -93,21 +112,20 @@ std::string tokenizer_text(const Json& tokenizer) {
 std::string summary_text(const Json& found, bool colour) {
   const Json& architecture = found["architecture"];
   const Json& shape = found["shape"];
-  std::vector<std::pair<std::string, std::string>> facts;
-  facts.emplace_back("architecture",
-                     architecture["name"].is_string() ? plain(architecture["name"]) : "unknown");
-  facts.emplace_back("runs here", architecture["runs_here"]
-                                      ? std::string("yes")
-                                      : "no: " + architecture["why_not"].get<std::string>());
+  std::vector<Fact> facts;
+  const auto add = [&](const char* name, std::string value) { facts.push_back({name, std::move(value)}); };
+  add("architecture", architecture["name"].is_string() ? plain(architecture["name"]) : "unknown");
+  add("runs here",
+      architecture["runs_here"] ? std::string("yes") : "no: " + architecture["why_not"].get<std::string>());
   if (!shape.is_null()) {
-    facts.emplace_back("layers", number_or(shape["layers"]));
-    facts.emplace_back("width", fmt::format("{}, feed-forward {}", number_or(shape["width"]),
-                                            number_or(shape["feed_forward"])));
-    facts.emplace_back("heads", heads_text(shape));
-    facts.emplace_back("context", number_or(shape["context"]) + " tokens");
-    facts.emplace_back("vocabulary", number_or(shape["vocabulary"]) + " tokens");
+    add("layers", number_or(shape["layers"]));
+    add("width",
+        fmt::format("{}, feed-forward {}", number_or(shape["width"]), number_or(shape["feed_forward"])));
+    add("heads", heads_text(shape));
+    add("context", number_or(shape["context"]) + " tokens");
+    add("vocabulary", number_or(shape["vocabulary"]) + " tokens");
   }
-  facts.emplace_back("tokenizer", tokenizer_text(found["tokenizer"]));
+  add("tokenizer", tokenizer_text(found["tokenizer"]));
 
   const Json& format = found["format"];
   std::string kind = format["name"];
@@ -270,15 +288,14 @@ std::string check_text(const Json& check, bool colour) {
 }  // namespace
 
 std::string inspect_report(const Json& found, bool all_tensors, bool colour) {
-  std::string out = summary_text(found, colour);
-  const Json& tensors = found["tensors"];
-  if (!tensors.empty()) {
-    out += "\n" + types_text(found["types"], colour);
-    out += "\n" + tensors_text(tensors, all_tensors, colour);
+  std::vector<std::string> blocks = {summary_text(found, colour)};
+  if (const Json& tensors = found["tensors"]; !tensors.empty()) {
+    blocks.push_back(types_text(found["types"], colour));
+    blocks.push_back(tensors_text(tensors, all_tensors, colour));
   }
-  if (!found["metadata"].empty()) out += "\n" + metadata_text(found["metadata"], colour);
-  if (found.contains("check")) out += "\n" + check_text(found["check"], colour);
-  return out;
+  if (!found["metadata"].empty()) blocks.push_back(metadata_text(found["metadata"], colour));
+  if (found.contains("check")) blocks.push_back(check_text(found["check"], colour));
+  return fmt::format("{}", fmt::join(blocks, "\n"));
 }
 
 }  // namespace sharpmax::cli
