@@ -21,6 +21,7 @@ constexpr const char* kFooter =
     "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
     "  sharpmax retrieve                    train a small head; see it fail or hold\n"
     "  sharpmax fit HEAD.safetensors        adaptive temperature refitted to a head\n"
+    "  sharpmax inspect MODEL               what is in a GGUF or safetensors model\n"
     "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
     "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
@@ -63,8 +64,9 @@ int parse_and_run(int argc, char** argv) {
   program.add_flag("--verbose", verbose, "With --version: compiler, instruction sets, BLAS, threads");
   program.add_flag("--json", json, "With --version: as JSON");
   program.require_subcommand(0, 1);
-  const Command commands[] = {add_attend(program), add_bench(program), add_retrieve(program),
-                              add_fit(program),    add_run(program),   add_perplexity(program)};
+  const Command commands[] = {add_attend(program),    add_bench(program),   add_retrieve(program),
+                              add_fit(program),       add_inspect(program), add_run(program),
+                              add_perplexity(program)};
 
   try {
     program.parse(argc, argv);

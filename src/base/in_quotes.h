@@ -8,10 +8,10 @@
 
 namespace sharpmax {
 
-inline std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kShown = 60;
-  std::string out = "'";
-  for (const char c : text.substr(0, kShown)) {
+// Printable ASCII, all of it.
+inline std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '\'' || c == '\\') {
       out += '\\';
@@ -22,7 +22,12 @@ inline std::string in_quotes(std::string_view text) {
       out += c;
     }
   }
-  return out + (text.size() > kShown ? "...'" : "'");
+  return out;
+}
+
+inline std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  return fmt::format("'{}{}'", escaped(text.substr(0, kShown)), text.size() > kShown ? "..." : "");
 }
 
 }  // namespace sharpmax

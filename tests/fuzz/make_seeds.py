@@ -58,7 +58,41 @@ def safetensors_files():
     yield file('{"a":[[[[', b"")
 
 
+def gguf_files():
+    def text(words: bytes) -> bytes:
+        return struct.pack("<Q", len(words)) + words
+
+    def file(entries, tensors=(), data=b"", version=3) -> bytes:
+        header = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(entries))
+        header += b"".join(text(key) + struct.pack("<I", kind) + value for key, kind, value in entries)
+        for name, shape, kind, offset in tensors:
+            header += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+        return header + (bytes(-len(header) % 32) + data if data else b"")
+
+    numbers = [(b"k%d" % kind, kind, bytes(size)) for kind, size in
+               [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)]]
+    arrays = [(b"texts", 9, struct.pack("<IQ", 8, 2) + text(b"a") + text(b"")),
+              (b"floats", 9, struct.pack("<IQ", 6, 3) + bytes(12)), (b"truths", 9, struct.pack("<IQ", 7, 2) + b"\0\1")]
+    yield file([])
+    yield file(numbers)
+    yield file(arrays + [(b"general.architecture", 8, text(b"llama"))], version=2)
+    yield file([(b"general.alignment", 4, struct.pack("<I", 64))], [(b"a", (2,), 0, 0), (b"b", (1,), 0, 64)], bytes(100))
+    for kind, block, size in [(0, 1, 4), (1, 1, 2), (2, 32, 18), (3, 32, 20), (6, 32, 22), (7, 32, 24), (8, 32, 34), (11, 256, 110),
+                              (12, 256, 144), (13, 256, 176), (14, 256, 210), (30, 1, 2), (4, 32, 18)]:
+        yield file([], [(b"t", (block, 3), kind, 0)], bytes(3 * size))
+    yield file([(b"nested", 9, struct.pack("<IQIQ", 9, 1, 0, 1) + b"\0")])
+    yield file([], [(b"t", (1, 1, 1, 1), 0, 0), (b"u", (), 0, 32)], bytes(36))
+
+
+def blocks_of_weights():
+    for kind, size in enumerate([4, 2, 2, 34, 18, 20, 22, 24, 144, 176, 210]):
+        yield bytes([kind]) + bytes(range(256))[:size] * 2
+        yield bytes([kind]) + b"\xff\x7c" * size
+
+
 CORPORA = {
+    "dequantize": blocks_of_weights,
+    "gguf": gguf_files,
     "normalizer_text": lambda: (text.encode() for text in NORMALIZER_TEXTS),
     "npy": npy_files,
     "npz": npz_files,

@@ -1,5 +1,6 @@
 """GGUF against its own package: every type of stored weights to the last bit, every key and tensor of a file."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -63,3 +64,81 @@ def test_hostile_scales_give_the_same_weights(name):
 def test_every_half_gives_the_same_float(name):
     halves = np.arange(65536, dtype=np.uint16).view(np.uint8).reshape(256, -1)
     assert_equal_bits(ours(name, halves), reference(name, halves))
+
+
+def inspected(path):
+    finished = subprocess.run([BINARY, "inspect", path, "--json"], capture_output=True, timeout=60)
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+def plain(field):
+    """What GGUFReader found, as JSON would have it; bytes that are no UTF-8 become the replacement character."""
+    def text(part):
+        return bytes(part).decode("utf-8", errors="replace")
+
+    kinds = [kind.name for kind in field.types]
+    if kinds[0] != "ARRAY":
+        return text(field.parts[field.data[0]]) if kinds[0] == "STRING" else field.parts[field.data[0]][0].item()
+    if kinds[-1] == "STRING":
+        return [text(field.parts[index]) for index in field.data]
+    return [field.parts[index][0].item() for index in field.data]
+
+
+OUR_NAMES = {"BOOL": "boolean"}
+
+
+def assert_same_as_reader(path):
+    found, reader = inspected(path), gguf.GGUFReader(path)
+    fields = [field for field in reader.fields.values() if not field.name.startswith("GGUF.")]
+    assert [entry["key"] for entry in found["metadata"]] == [field.name for field in fields]
+    for entry, field in zip(found["metadata"], fields):
+        assert entry["type"] == OUR_NAMES.get(field.types[0].name, field.types[0].name.lower()), field.name
+        assert entry["value"] == plain(field), field.name
+    tensors = sorted(found["tensors"], key=lambda tensor: tensor["offset"])
+    wanted = sorted(reader.tensors, key=lambda tensor: int(tensor.data_offset))
+    assert [t["name"] for t in tensors] == [t.name for t in wanted]
+    for ours_, theirs in zip(tensors, wanted):
+        assert ours_["type"] == theirs.tensor_type.name
+        assert ours_["shape"] == [int(extent) for extent in theirs.shape[::-1]]
+        assert (ours_["elements"], ours_["bytes"], ours_["offset"]) == (theirs.n_elements, theirs.n_bytes, theirs.data_offset)
+
+
+def write_tensors(writer, random):
+    for kind in GGMLQuantizationType:
+        block, size = gguf.GGML_QUANT_SIZES[kind]
+        if kind.name in TYPES[:2]:
+            values = random.standard_normal((3, 5)).astype(np.float32 if kind.name == "F32" else np.float16)
+            writer.add_tensor(f"plain.{kind.name}", values)
+        elif not kind.name.startswith(("I8", "I16", "I32", "I64", "F64")):
+            data = random.integers(0, 256, (2, 3, size), dtype=np.uint8)
+            writer.add_tensor(f"blocks.{kind.name}", data, raw_dtype=kind)
+
+
+def test_a_file_with_every_type_is_read_as_its_own_package_reads_it(tmp_path):
+    random = np.random.default_rng(5)
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_custom_alignment(128)
+    for name, value in [("uint8", 255), ("int8", -128), ("uint16", 65535), ("int16", -32768), ("uint32", 2**32 - 1),
+                        ("int32", -2**31), ("uint64", 2**64 - 1), ("int64", -2**63), ("float32", 0.1), ("float64", 0.1),
+                        ("bool", True)]:
+        getattr(writer, f"add_{name}")(f"a.{name}", value)
+    writer.add_string("a.text", "λ\0'\\\n")
+    writer.add_array("arrays.text", ["", "a", "λ" * 100])
+    writer.add_array("arrays.integers", [1, -2, 3])
+    writer.add_array("arrays.floats", [0.5, -1e30])
+    writer.add_array("arrays.truths", [True, False])
+    write_tensors(writer, random)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert_same_as_reader(tmp_path / "m.gguf")
+
+
+def test_a_real_model_is_read_as_its_own_package_reads_it():
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sharpmax"
+    path = pathlib.Path(os.environ.get("SHARPMAX_MODELS") or cache) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    if not path.exists():
+        pytest.skip(f"{path} is not there: `make model` fetches it, or SHARPMAX_MODELS names its folder")
+    assert_same_as_reader(path)

@@ -58,8 +58,7 @@ fs::path choose_in(const fs::path& folder) {
 
 // A name from a file becomes part of a path: it must be the plain name of a file in the same folder.
 void check_shard_name(const std::string& index, const std::string& name) {
-  const bool plain = !name.empty() && name != "." && name != ".." &&
-                     name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+  const bool plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!plain || !name.ends_with(kTensorEnding))
     fail(index,
          fmt::format("weight_map names the file {}; wanted the plain name of a .safetensors file beside it",
