@@ -90,6 +90,34 @@ def blocks_of_weights():
         yield bytes([kind]) + b"\xff\x7c" * size
 
 
+def tokenizers():
+    import json
+    texts = [b"abab ab 12 caf\xc3\xa9\n", b"", b"\xff\xed\xa0\x80<s> x", b"a" * 200]
+    lines = "a\np %s\nm a b\nm ab ab\nt 1 0 ab\nt 1 0 abab\nt 3 0 <s>\nt 4 0 <user>\n"
+    pieces = "t 2 0 <unk>\nt 3 0 <s>\nt 3 0 </s>\n%sn\nt 1 -1 ab\nt 1 -2 \u2581ab\nt 1 -1 a\nt 1 -3 b\nt 5 0 x\n"
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True}
+    split = {"type": "Split", "pattern": {"Regex": "\\s+(?!\\S)|[^\\s\\p{L}]?\\p{L}+|\\w"}, "behavior": "MergedWithNext", "invert": False}
+    metaspace = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True}
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    fused = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}
+    stages = [(None, byte_level, {"type": "ByteLevel"}), ({"type": "NFC"}, {"type": "Sequence", "pretokenizers": [split, byte_level]}, {"type": "ByteLevel"}),
+              ({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, replace]}, None, fused),
+              (None, metaspace, {"type": "Metaspace", "replacement": "\u2581"})]
+    chat = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}" \
+           "{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    for text in texts:
+        for pre in ("default", "gpt-2", "smollm", "llama-bpe", "qwen2"):
+            yield b"\0" + (lines % pre).encode() + b"\0" + text
+        for all_bytes in ("", "a\n"):
+            yield b"\1" + (pieces % all_bytes).encode() + b"\0" + text
+        for normalizer, pre_tokenizer, decoder in stages:
+            written = {"added_tokens": [{"id": 5, "content": "<s>", "special": True, "lstrip": True}, {"id": 6, "content": "x", "single_word": True}],
+                       "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "decoder": decoder,
+                       "model": {"vocab": {"a": 0, "b": 1, "ab": 2, "<unk>": 3, "\u2581": 4}, "merges": ["a b"], "unk_token": "<unk>", "fuse_unk": True}}
+            yield b"\2" + json.dumps(written).encode() + b"\0" + text
+    yield b"\3" + chat.encode() + b"\0hello"
+
+
 CORPORA = {
     "dequantize": blocks_of_weights,
     "gguf": gguf_files,
@@ -97,6 +125,7 @@ CORPORA = {
     "npy": npy_files,
     "npz": npz_files,
     "safetensors": safetensors_files,
+    "tokenizer": tokenizers,
 }
 
 

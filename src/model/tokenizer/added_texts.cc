@@ -25,7 +25,8 @@ bool is_of(const Pattern& pattern, std::string_view character) {
 }
 
 bool is_word(std::string_view character) {
-  static const Pattern word(R"(\w)");
+  // Rust's \w, which differs from Oniguruma's in these.
+  static const Pattern word(R"((?![\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}])[\w\x{200c}\x{200d}])");
   return is_of(word, character);
 }
 

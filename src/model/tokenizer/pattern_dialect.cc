@@ -12,9 +12,10 @@
 namespace sharpmax::model {
 namespace {
 
-// PCRE2's \s takes U+180E for a space, Unicode does not; its \w knows neither marks nor connectors.
+// PCRE2's \s takes U+180E for a space, Unicode does not; its \w knows neither marks nor connectors, and
+// Oniguruma's takes the superscripts and fractions of Latin-1 in.
 constexpr std::string_view kSpaces = R"(\x{9}-\x{d}\x{85}\p{Z})";
-constexpr std::string_view kWords = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d})";
+constexpr std::string_view kWords = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
 // PCRE2's \p{Han} also takes characters that several scripts share; \p{sc:Han} does not.
 constexpr std::array<std::string_view, 12> kScripts = {"Han",    "Hiragana", "Katakana",   "Hangul",
