@@ -7,7 +7,7 @@ export JOBS
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table retrieval-results retrieval-docs readme format clean
+.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs readme format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,14 @@ bench-retrieval: ## compare training and testing of retrieval with torch and JAX
 
 bench-retrieval-table: ## fill the tables of README and docs/benchmarks.md from build/bench-retrieval.json
 	@scripts/update-readme bench-retrieval
+
+bench-model: model ## compare SmolLM2 with llama.cpp, predictions first; writes build/bench-model.json
+	@scripts/setup test
+	@scripts/build release
+	@$(PYTHON) bench/model/compare.py --output build/bench-model.json
+
+bench-model-table: ## fill the table of docs/benchmarks.md from build/bench-model.json
+	@scripts/update-readme bench-model
 
 retrieval-results: ## run the presets of retrieve and the recipe's ingredients; killed, the same command goes on
 	@scripts/setup packages

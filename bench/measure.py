@@ -89,6 +89,12 @@ class Limits:
         return wanted
 
 
+def seconds_of(run):
+    before = time.perf_counter()
+    run()
+    return time.perf_counter() - before
+
+
 def time_contenders(case, effort, probes):
     """label -> seconds of each round, and limit -> value of each round. The order turns by one each
     round, so that no one always follows the same. Who takes seconds runs in the first rounds only."""
@@ -96,9 +102,7 @@ def time_contenders(case, effort, probes):
     limits = {name: [] for name in probes}
     slow = set()
     for contender in case.contenders:  # caches, pages, compilation
-        before = time.perf_counter()
-        contender.run()
-        if time.perf_counter() - before > effort.slow_seconds:
+        if seconds_of(contender.run) > effort.slow_seconds:
             slow.add(contender.label)
     started = time.perf_counter()
     contenders = list(case.contenders)
@@ -106,9 +110,7 @@ def time_contenders(case, effort, probes):
         for contender in contenders:
             if contender.label in slow and round_number >= SLOW_ROUNDS:
                 continue
-            before = time.perf_counter()
-            contender.run()
-            samples[contender.label].append(time.perf_counter() - before)
+            samples[contender.label].append(seconds_of(contender.run))
         for name, probe in probes.items():
             limits[name].append(probe())
         contenders.append(contenders.pop(0))

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The tables of README and docs, made from a result of bench/compare.py or bench/retrieval/compare.py.
+"""The tables of README and docs, made from a result of bench/compare.py, bench/retrieval/compare.py or bench/model/compare.py.
 
     bench/table.py build/bench.json
     bench/table.py build/bench-retrieval.json [--bars-only]
+    bench/table.py build/bench-model.json
 """
 
 import argparse
@@ -160,6 +161,55 @@ def render_retrieval(result, bars_only=False):
     return parts
 
 
+MODEL_COLUMNS = ("llama.cpp", "llama.cpp, without flash attention", "sharpmax, float32 cache", "sharpmax, adaptive")
+
+
+def model_rows(run):
+    """Tokens a second; of the others also their time over ours."""
+    for case in run["cases"]:
+        ours = case.get("seconds", {}).get("sharpmax")
+        if ours is None:
+            continue
+        facts = case["facts"]
+        kind = case["case"].split("/")[1]
+        what = {"prompt": "prompt of {tokens:,}", "generate": "generating after {context:,}", "start": "from opening the file to the first token"}
+        row = [what[kind].format(**facts)]
+        for label in ("sharpmax", *MODEL_COLUMNS):
+            seconds = case["seconds"].get(label)
+            if seconds is None:
+                row.append("")
+                continue
+            text = f"{seconds['median']:.2f} s" if kind == "start" else f"{facts['tokens'] / seconds['median']:.1f}/s"
+            if label != "sharpmax":
+                spread = case["ratios"][label]["sharpmax"]
+                text += f" ({number(spread['median'])}× [{number(spread['q1'])}, {number(spread['q3'])}])"
+            row.append(text)
+        yield row
+
+
+def model_words(result):
+    """Predictions and memory, in sentences."""
+    run = result["runs"][0]
+    parts = [
+        f"{label}: loss {found['loss']:.4f}, llama.cpp's likeliest token first for {100 * found['same_first']:.1f} %"
+        for label, found in run["predictions"].items()
+    ]
+    words = ["Predictions, compared before anything is timed: " + "; ".join(parts) + "."]
+    for case in run["cases"]:
+        if "bytes" in case:
+            grown = ", ".join(f"{label} {number(size / 2**20)} MiB" for label, size in case["bytes"].items())
+            words.append(f"Peak memory beyond the process before it opened the model, {case['facts']['context']:,} tokens in the cache: {grown}.")
+    return words
+
+
+def render_model(result):
+    parts = []
+    for run in result["runs"]:
+        parts.append(f"{result['model']}, {words_of(run['threads'])}; in brackets the time over ours:")
+        parts.append(markdown(("what", "sharpmax", *MODEL_COLUMNS), list(model_rows(run))))
+    return [*parts, *model_words(result), provenance(result)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=pathlib.Path, help="what a compare.py wrote by -o")
@@ -169,6 +219,7 @@ def main():
     kinds = {
         "sharpmax.bench/1": lambda: render_attention(result),
         "sharpmax.bench.retrieval/1": lambda: render_retrieval(result, arguments.bars_only),
+        "sharpmax.bench.model/1": lambda: render_model(result),
     }
     schema = result.get("schema")
     if schema not in kinds:

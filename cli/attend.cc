@@ -56,6 +56,11 @@ void add_semantics(CLI::App& words, AttendOptions& o) {
   words.add_option("--scale", o.scale, "Factor of the scores (default 1/sqrt(feature))")
       ->option_text("X")
       ->group("Attention");
+  words
+      .add_option("--soft-cap", o.soft_cap,
+                  "Scaled scores e become X tanh(e / X), before the bias (default 0: none)")
+      ->option_text("X")
+      ->group("Attention");
   numbers("--key-lengths", o.key_lengths, "N,N...", "How many keys each batch entry has");
   numbers("--query-lengths", o.query_lengths, "N,N...", "How many queries each batch entry has");
   numbers("--documents", o.documents, "0,N,N...", "Where packed documents begin, and the end");

@@ -25,6 +25,7 @@ struct AttendOptions {
   bool causal = false;
   std::string window, key_lengths, query_lengths, documents, key_documents;  // numbers with commas
   std::optional<double> scale;
+  double soft_cap = 0.0;
 
   std::string output;
   bool statistics = false;

@@ -86,6 +86,7 @@ AttendInputs::AttendInputs(const AttendOptions& options) {
   request_.key_offsets = key_offsets_;
   request_.causal = options.causal ? Causal::bottom_right : Causal::none;
   request_.scale = options.scale;
+  request_.soft_cap = options.soft_cap;
   if (!options.window.empty()) {
     const auto sides = parse_integers(options.window, "--window");
     if (sides.size() != 2) {

@@ -21,7 +21,8 @@ class Failed(Exception):
 class Contender:
     """version: what its ready line says."""
 
-    def __init__(self, command, threads):
+    def __init__(self, command, threads, patience=PATIENCE):
+        self._patience = patience
         self._errors = tempfile.TemporaryFile(mode="w+")
         surroundings = environment.pinned_environment(threads)
         paths = [str(BENCH), surroundings["PYTHONPATH"]]
@@ -48,10 +49,10 @@ class Contender:
         self._errors.close()
 
     def _answer(self, wanted):
-        readable, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
+        readable, _, _ = select.select([self._process.stdout], [], [], self._patience)
         if not readable:
             self._process.kill()
-            raise Failed(f"no answer within {PATIENCE:.0f} seconds")
+            raise Failed(f"no answer within {self._patience:.0f} seconds")
         line = self._process.stdout.readline().decode().strip()
         if not line.startswith(wanted):
             raise Failed(line.removeprefix("error ") or self._last_words())

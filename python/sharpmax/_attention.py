@@ -47,7 +47,7 @@ def _offsets(documents):
 
 
 def _make_request(arrays, query, key, value, options):
-    attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents = options
+    attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents, soft_cap = options
     query, key, value = (
         arrays.readable(query, "query"),
         arrays.readable(key, "key"),
@@ -66,6 +66,7 @@ def _make_request(arrays, query, key, value, options):
         request.set_window(*window)
     if scale is not None:
         request.set_scale(scale)
+    request.set_soft_cap(soft_cap)
     if key_lengths is not None:
         request.set_key_lengths([int(length) for length in key_lengths])
     if documents is not None:
@@ -88,6 +89,7 @@ def attention(
     window=None,
     key_lengths=None,
     documents=None,
+    soft_cap=0.0,
     return_stats=False,
     threads=0,
 ):
@@ -105,6 +107,7 @@ def attention(
     window        (left, right) keys around the query's own position; -1: no limit
     key_lengths   one length per batch entry
     documents     offsets of packed documents, or a pair (query offsets, key offsets)
+    soft_cap      c > 0: a scaled score e becomes c * tanh(e / c) before attn_mask is added
     return_stats  also return Stats; see there what to ask for
     threads       0: what OpenMP would use; the result is bitwise the same for any number
 
@@ -113,7 +116,7 @@ def attention(
     if dropout_p != 0.0:
         raise NotImplementedError(f"dropout_p is {dropout_p}; attention has no dropout, it must be 0")
     arrays = arrays_like(query)
-    options = (attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents)
+    options = (attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents, soft_cap)
     request = _make_request(arrays, query, key, value, options)
     out = arrays.empty((*query.shape[:-1], value.shape[-1]), query)
     if return_stats is False:
@@ -169,6 +172,7 @@ def attention_backward(
     window=None,
     key_lengths=None,
     documents=None,
+    soft_cap=0.0,
     saved=None,
     needs=("query", "key", "value", "bias", "parameters"),
     threads=0,
@@ -180,7 +184,7 @@ def attention_backward(
     needs   which gradients to compute
     """
     arrays = arrays_like(query)
-    options = (attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents)
+    options = (attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents, soft_cap)
     request = _make_request(arrays, query, key, value, options)
     normalizer = as_normalizer(normalizer)
     wanted = _empty_gradients(arrays, query, key, value, attn_mask, needs)

@@ -47,6 +47,7 @@ void bind_request(nb::module_& m) {
       .def("set_causal", &HeldRequest::set_causal)
       .def("set_window", &HeldRequest::set_window)
       .def("set_scale", &HeldRequest::set_scale)
+      .def("set_soft_cap", &HeldRequest::set_soft_cap)
       .def("set_key_lengths", &HeldRequest::set_key_lengths)
       .def("set_offsets", &HeldRequest::set_offsets);
 }

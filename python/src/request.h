@@ -17,6 +17,7 @@ class HeldRequest {
   void set_causal(Causal causal) { view_.causal = causal; }
   void set_window(std::int64_t left, std::int64_t right) { view_.window = {left, right}; }
   void set_scale(double scale) { view_.scale = scale; }
+  void set_soft_cap(double cap) { view_.soft_cap = cap; }
   void set_key_lengths(std::vector<std::int64_t> lengths);
   void set_offsets(std::vector<std::int64_t> query, std::vector<std::int64_t> key);
 

@@ -111,7 +111,7 @@ class BackwardHead {
       if (row.scores[j] == kMasked) continue;
       read_row(request_.key, key_row(request_, at, row.keys.begin, j), scratch_.key);
       double* d_key = &sums_.key[(to_size(row.keys.begin) + j) * scratch_.key.size()];
-      const double d = scale_ * d_scores[j];
+      const double d = scale_ * scratch_.cap_slopes[j] * d_scores[j];
       for (std::size_t c = 0; c < scratch_.key.size(); ++c) {
         const double key = linear_ ? feature_map(scratch_.key[c]) : scratch_.key[c];
         scratch_.d_query[c] += d * key;

@@ -33,6 +33,7 @@ Scratch::Scratch(const AttentionRequest& request)
       d_weights(scores.size()),
       d_scores(scores.size()),
       bias(scores.size()),
+      cap_slopes(scores.size()),
       order(scores.size()) {}
 
 SegmentCursor::SegmentCursor(std::span<const Segment> segments, std::int64_t batch) {
@@ -52,6 +53,12 @@ KeyRange SegmentCursor::visible(std::int64_t query) {
 
 double feature_map(double x) { return x > 0.0 ? x + 1.0 : std::exp(x); }
 double feature_map_slope(double x) { return x > 0.0 ? 1.0 : std::exp(x); }
+
+double soft_capped(double score, double cap) { return cap * std::tanh(score / cap); }
+double soft_cap_slope(double score, double cap) {
+  const double inverse = 1.0 / std::cosh(score / cap);
+  return inverse * inverse;
+}
 
 RowIndex key_row(const AttentionRequest& request, const RowIndex& query, std::int64_t first_key, std::size_t j) {
   const std::int64_t group = request.query.shape[1] / request.key.shape[1];
@@ -92,6 +99,11 @@ WeighedRow weigh(const AttentionRequest& request, const AnyNormalizer& normalize
     read_row(request.key, key_row(request, at, keys.begin, j), scratch.key);
     if (linear) map_features(scratch.key);
     scores[j] = scale * dot(scratch.query, scratch.key);
+    scratch.cap_slopes[j] = 1.0;
+    if (request.soft_cap > 0.0) {
+      scratch.cap_slopes[j] = soft_cap_slope(scores[j], request.soft_cap);
+      scores[j] = soft_capped(scores[j], request.soft_cap);
+    }
   }
   add_bias_and_mask(request, at, keys.begin, scores, scratch.bias);
   const RowFacts facts = weigh_row(normalizer, to_size(at.head), scores, weights);

@@ -22,6 +22,7 @@ struct Scratch {
   std::vector<double> query, d_query, key;  // [feature]
   std::vector<double> value, out;           // [value_feature]
   std::vector<double> scores, weights, d_weights, d_scores, bias;  // [key]
+  std::vector<double> cap_slopes;                                  // [key]: of the soft cap; 1 without
   std::vector<std::size_t> order;                                  // [key]
 };
 
@@ -47,7 +48,12 @@ RowIndex key_row(const AttentionRequest& request, const RowIndex& query, std::in
 void add_bias_and_mask(const AttentionRequest& request, const RowIndex& at, std::int64_t first_key,
                        std::span<double> scores, std::span<double> bias);
 
-// Scores and weights of one row. scratch.query is left holding the query, mapped for `linear`.
+// c tanh(e / c), and its slope.
+double soft_capped(double score, double cap);
+double soft_cap_slope(double score, double cap);
+
+// Scores and weights of one row. scratch.query is left holding the query, mapped for `linear`, and
+// scratch.cap_slopes the slope of each key's cap.
 WeighedRow weigh(const AttentionRequest& request, const AnyNormalizer& normalizer, const RowIndex& at,
                  KeyRange keys, Scratch& scratch);
 

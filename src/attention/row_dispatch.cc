@@ -38,6 +38,16 @@ void VectorLogarithm(std::span<float> values) {
     hn::StoreU(logarithm(hn::LoadU(d, values.data() + i)), d, values.data() + i);
 }
 
+void VectorSoftCap(std::span<float> values, std::span<float> slopes, double cap) {
+  const FloatTag d;
+  const SoftCap soft_cap(cap);
+  for (std::size_t i = 0; i < values.size(); i += hn::Lanes(d)) {
+    Floats slope;
+    hn::StoreU(soft_cap(hn::LoadU(d, values.data() + i), slope), d, values.data() + i);
+    hn::StoreU(slope, d, slopes.data() + i);
+  }
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax
@@ -51,6 +61,7 @@ HWY_EXPORT(DispatchedResolveRow);
 HWY_EXPORT(DispatchedBackwardRow);
 HWY_EXPORT(VectorExponential);
 HWY_EXPORT(VectorLogarithm);
+HWY_EXPORT(VectorSoftCap);
 
 std::size_t vector_lanes() { return HWY_DYNAMIC_DISPATCH(VectorLanes)(); }
 
@@ -66,6 +77,9 @@ void vector_exponential(std::span<float> values, double beta) {
   HWY_DYNAMIC_DISPATCH(VectorExponential)(values, beta);
 }
 void vector_logarithm(std::span<float> values) { HWY_DYNAMIC_DISPATCH(VectorLogarithm)(values); }
+void vector_soft_cap(std::span<float> values, std::span<float> slopes, double cap) {
+  HWY_DYNAMIC_DISPATCH(VectorSoftCap)(values, slopes, cap);
+}
 
 }  // namespace sharpmax
 #endif  // HWY_ONCE

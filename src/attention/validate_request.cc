@@ -141,12 +141,15 @@ class RequestCheck {
   void rule() const {
     if (request_.scale)
       want(std::isfinite(*request_.scale), "scale is {}; wanted a finite number", *request_.scale);
+    want(std::isfinite(request_.soft_cap) && request_.soft_cap >= 0.0,
+         "soft_cap is {}; wanted a finite number from 0 on (0: none)", request_.soft_cap);
     check_heads(normalizer_, request_.query.shape[1], door_);
     if (!normalizer_.definition().needs_queries_and_keys) return;
     if (request_.bias.present()) {
       fail(ErrorCode::unsupported, "{} has no scores to add a bias to", normalizer_.name());
     }
     if (request_.scale) fail(ErrorCode::unsupported, "{} has no scores to scale", normalizer_.name());
+    if (request_.soft_cap != 0.0) fail(ErrorCode::unsupported, "{} has no scores to cap", normalizer_.name());
   }
 
   std::string_view door_;

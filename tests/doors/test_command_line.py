@@ -131,6 +131,19 @@ def test_masks_windows_lengths_and_documents_arrive(arrays):
     np.testing.assert_allclose(np.load(folder / "out.npy")[:, :, :3], first, atol=2e-6)
 
 
+def test_soft_cap_arrives_and_nonsense_is_refused(arrays):
+    folder, made = arrays
+    done = run("attend", *FILES, "--soft-cap", 0.7, "-o", "out.npy", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    scores = 0.7 * np.tanh(made["query"] @ made["key"].swapaxes(-1, -2) / 4 / 0.7)
+    weights = np.exp(scores)
+    wanted = weights / weights.sum(-1, keepdims=True) @ made["value"]
+    np.testing.assert_allclose(np.load(folder / "out.npy"), wanted, atol=1e-5)
+    assert "soft_cap is -1; wanted a finite number" in refused(2, "attend", *FILES, "--soft-cap=-1", cwd=folder)
+    linear = ("attend", *FILES, "--normalizer", "linear", "--soft-cap", 1)
+    assert "linear has no scores to cap" in refused(2, *linear, cwd=folder)
+
+
 def test_statistics_are_those_of_the_weights(arrays):
     folder, made = arrays
     done = run_json("attend", *FILES, "--normalizer", "softmax", "--normalizer", "entmax15", "--statistics",

@@ -43,6 +43,8 @@ std::vector<AttentionCase> gradient_cases() {
        .feature = 3, .type = DType::float64, .bias = Spread::per_query_and_key},
       {.name = "gradient, bias of heads and keys", .heads = 2, .kv_heads = 1, .queries = 3, .keys = 6, .feature = 3,
        .type = DType::float64, .mask = Spread::whole, .bias = Spread::per_head_and_key},
+      {.name = "gradient, soft cap", .heads = 2, .kv_heads = 1, .queries = 3, .keys = 6, .feature = 3,
+       .type = DType::float64, .bias = Spread::per_query_and_key, .soft_cap = 0.8},
   };
 }
 
@@ -99,7 +101,7 @@ TEST_P(AttentionGradientsTest, AgreeWithFiniteDifferences) {
   const AnyNormalizer base = AnyNormalizer::parse(GetParam());
   if (is_straight_through(base)) GTEST_SKIP() << "passes softmax's gradient straight through";
   for (const AttentionCase& c : gradient_cases()) {
-    if (base.definition().needs_queries_and_keys && c.bias != Spread::none) continue;
+    if (base.definition().needs_queries_and_keys && c.speaks_of_scores()) continue;
     const AnyNormalizer normalizer = one_value_per_head(base, c.heads);
     SCOPED_TRACE(c.name + " under " + normalizer.text());
     AttentionProblem problem(c);

@@ -109,9 +109,13 @@ const Mistake kRequestMistakes[] = {
     {"lengths_and_offsets", [](Sound& s) { s.offsets = {0, 3}; s.lengths = {3, 3}; s.request.query_offsets = s.request.key_offsets = s.offsets; s.request.key_lengths = s.lengths; }, "lengths and document offsets were both given; wanted one or the other"},
     {"scale_nan", [](Sound& s) { s.request.scale = std::nan(""); }, "scale is nan; wanted a finite number"},
     {"scale_infinite", [](Sound& s) { s.request.scale = INFINITY; }, "scale is inf; wanted a finite number"},
+    {"soft_cap_nan", [](Sound& s) { s.request.soft_cap = std::nan(""); }, "soft_cap is nan; wanted a finite number from 0 on (0: none)"},
+    {"soft_cap_infinite", [](Sound& s) { s.request.soft_cap = INFINITY; }, "soft_cap is inf; wanted a finite number from 0 on"},
+    {"soft_cap_negative", [](Sound& s) { s.request.soft_cap = -30.0; }, "soft_cap is -30; wanted a finite number from 0 on"},
     {"negative_threads", [](Sound& s) { s.execution.threads = -1; }, "threads is -1; wanted 0"},
     {"parameters_for_other_heads", [](Sound& s) { s.normalizer = Softmax{.beta = {1.0, 2.0, 3.0}}; }, "beta of softmax has 3 values for 4 heads"},
     {"linear_with_bias", [](Sound& s) { s.add_bias(); s.normalizer = Linear{}; }, "linear has no scores to add a bias to", ErrorCode::unsupported},
+    {"linear_with_soft_cap", [](Sound& s) { s.request.soft_cap = 30.0; s.normalizer = Linear{}; }, "linear has no scores to cap", ErrorCode::unsupported},
     {"linear_with_scale", [](Sound& s) { s.request.scale = 0.5; s.normalizer = Linear{}; }, "linear has no scores to scale", ErrorCode::unsupported},
 };
 

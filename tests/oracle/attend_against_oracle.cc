@@ -38,7 +38,7 @@ TEST_P(AttendAgainstOracle, ErrsAtMostTwiceAsMuchAsPlainFloat) {
     if (!runs(GetParam(), i)) continue;
     AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
     const bool linear = normalizer.definition().needs_queries_and_keys;
-    if (linear && (c.bias != Spread::none || c.scale)) continue;
+    if (linear && c.speaks_of_scores()) continue;
     if (c.heads > 2) normalizer = one_value_per_head(normalizer, c.heads);
     SCOPED_TRACE(c.name + " under " + normalizer.text());
 

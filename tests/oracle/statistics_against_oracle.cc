@@ -189,7 +189,7 @@ TEST_P(StatisticsAgainstOracle, AreWhatTheDefinitionsSay) {
     const AttentionCase& c = attention_cases()[i];
     AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
     const bool linear = normalizer.definition().needs_queries_and_keys;
-    if (!runs(GetParam(), i) || (linear && (c.bias != Spread::none || c.scale))) continue;
+    if (!runs(GetParam(), i) || (linear && c.speaks_of_scores())) continue;
     if (c.heads > 2) normalizer = one_value_per_head(normalizer, c.heads);
     SCOPED_TRACE(c.name + " under " + normalizer.text());
     AttentionProblem problem(c);

@@ -35,7 +35,7 @@ TEST(ThreadBitEquality, ResultsAreTheSameForAnyNumberOfThreads) {
     for (std::size_t i = 0; i < attention_cases().size(); ++i) {
       const AttentionCase& c = attention_cases()[i];
       if (t > 0 && i % 3 != t % 3) continue;
-      if (normalizer.definition().needs_queries_and_keys && (c.bias != Spread::none || c.scale)) continue;
+      if (normalizer.definition().needs_queries_and_keys && c.speaks_of_scores()) continue;
       SCOPED_TRACE(c.name + " under " + texts[t]);
       AttentionProblem problem(c);
       for_each_target([&](const std::string& target) {

@@ -33,6 +33,10 @@ struct AttentionCase {
   std::vector<std::int64_t> query_offsets = {}, key_offsets = {};
   std::optional<double> scale = {};
   double spread = 1.0;  // of queries and keys
+  double soft_cap = 0.0;
+
+  // linear has none.
+  bool speaks_of_scores() const { return bias != Spread::none || scale || soft_cap != 0.0; }
 };
 
 inline void PrintTo(const AttentionCase& c, std::ostream* out) { *out << c.name; }
@@ -81,6 +85,14 @@ inline const std::vector<AttentionCase>& attention_cases() {
       {.name = "narrowest head", .queries = 11, .keys = 23, .feature = 1, .value_feature = 3},
       {.name = "a thousand keys and more", .queries = 13, .keys = 1031, .feature = 8},
       {.name = "sharp scores", .heads = 2, .kv_heads = 2, .queries = 18, .keys = 90, .feature = 64, .spread = 2.0},
+      {.name = "soft cap", .heads = 2, .kv_heads = 1, .queries = 19, .keys = 257, .feature = 20, .spread = 2.0, .soft_cap = 3.0},
+      {.name = "soft cap far above the scores", .queries = 19, .keys = 33, .feature = 20, .soft_cap = 1e6},
+      {.name = "soft cap far below the scores, causal", .queries = 33, .keys = 33, .feature = 20, .causal = Causal::bottom_right, .soft_cap = 0.5},
+      {.name = "soft cap, mask, bias, window", .heads = 2, .kv_heads = 1, .queries = 33, .keys = 65, .feature = 72, .window = {.left = 40, .right = 9}, .mask = Spread::per_query_and_key, .bias = Spread::per_head_and_key, .spread = 1.5, .soft_cap = 2.0},
+      {.name = "soft cap, decode", .heads = 2, .kv_heads = 1, .queries = 1, .keys = 2099, .feature = 16, .spread = 2.0, .soft_cap = 5.0},
+      {.name = "soft cap, decode, bias, lengths", .batches = 3, .heads = 4, .kv_heads = 2, .queries = 2, .keys = 67, .feature = 16, .bias = Spread::whole, .key_lengths = {67, 0, 17}, .soft_cap = 1.0},
+      {.name = "soft cap, bfloat16, documents", .heads = 2, .kv_heads = 1, .queries = 60, .keys = 60, .feature = 20, .type = bfloat16, .causal = Causal::bottom_right, .query_offsets = {0, 13, 13, 44, 60}, .key_offsets = {0, 13, 13, 44, 60}, .soft_cap = 1.5},
+      {.name = "soft cap, several blocks, causal", .queries = 17, .keys = 300, .feature = 8, .causal = Causal::bottom_right, .spread = 3.0, .soft_cap = 20.0},
   };
   return cases;
 }
@@ -106,6 +118,7 @@ class AttentionProblem {
     request.query_offsets = case_.query_offsets;
     request.key_offsets = case_.key_offsets;
     request.scale = c.scale;
+    request.soft_cap = c.soft_cap;
     segments = segments_of(request);
   }
   AttentionProblem(const AttentionProblem&) = delete;

@@ -52,6 +52,13 @@ inline oracle::WeighedRow plain_weigh(const AttentionRequest& request, const Any
     read_row(request.key, oracle::key_row(request, at, keys.begin, j), scratch.key);
     map(scratch.key);
     scores[j] = scale * static_cast<float>(float_dot(scratch.query, scratch.key));
+    scratch.cap_slopes[j] = 1.0;
+    if (request.soft_cap > 0.0) {
+      const float cap = static_cast<float>(request.soft_cap);
+      const float t = std::tanh(static_cast<float>(scores[j]) / cap);
+      scratch.cap_slopes[j] = 1.0f - t * t;
+      scores[j] = cap * t;
+    }
   }
   oracle::add_bias_and_mask(request, at, keys.begin, scores, scratch.bias);
   round_to_float(scores);
@@ -168,7 +175,7 @@ class PlainBackward {
       if (row.scores[j] == oracle::kMasked) continue;
       const RowIndex key = oracle::key_row(request_, at, row.keys.begin, j);
       read_row(request_.key, key, scratch_.key);
-      const double d = static_cast<float>(scale * d_scores[j]);
+      const double d = static_cast<float>(scale * scratch_.cap_slopes[j] * d_scores[j]);
       for (std::size_t c = 0; c < query.size(); ++c) {
         const double k = scratch_.key[c];
         add(into_.query, {at.batch, at.head, at.row, static_cast<std::int64_t>(c)},

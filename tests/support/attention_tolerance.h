@@ -177,8 +177,9 @@ class ProblemSurvey {
       const RowIndex key = oracle::key_row(request_, at, row.keys.begin, j);
       read_row(request_.key, key, scratch_.key);
       const double parts = std::abs(d_scores[j]) + beta * std::abs(row.weights[j]) * (products[j] + mean_product);
-      query += scale * parts * largest(scratch_.key);
-      key_sums_[place(key)] += scale * parts * largest(scratch_.query);
+      const double through_cap = scale * scratch_.cap_slopes[j] * parts;
+      query += through_cap * largest(scratch_.key);
+      key_sums_[place(key)] += through_cap * largest(scratch_.query);
       magnitudes.bias += parts;
       // A parameter moves the exponent itself: its gradient has no factor beta.
       const double logits = std::abs(d_scores[j]) + std::abs(row.weights[j]) * (products[j] + mean_product);

@@ -202,6 +202,11 @@ HWY_INLINE void GradeTiles(float* HWY_RESTRICT weights, float* HWY_RESTRICT d_sc
 
 HWY_INLINE void ZeroTiles(float* tiles, std::size_t count) { std::fill_n(tiles, count * kTileSize, 0.0f); }
 
+// The slopes of the cap beside a tile of weights; null: there is no cap.
+HWY_INLINE float* SlopesOf(const BackwardContext& c, const float* weights) {
+  return c.scratch.slopes == nullptr ? nullptr : c.scratch.slopes + (weights - c.scratch.weights);
+}
+
 // Scores and dP of panels [begin, end) of group g, into tiles; panels the group does not see are 0.
 HWY_INLINE void ScoreBoth(const BackwardContext& c, std::size_t g, std::size_t begin, std::size_t end,
                           float* weights, float* d_scores) {
@@ -213,7 +218,7 @@ HWY_INLINE void ScoreBoth(const BackwardContext& c, std::size_t g, std::size_t b
   ZeroTiles(d_scores + (to - begin) * kTileSize, end - to);
   if (from == to) return;
   ScoreGroup(c.scores, GroupOf(c.rows, g), c.scratch.queries + g * kTileRows * c.feature, c.head.keys, from, to,
-             weights + (from - begin) * kTileSize, nullptr);
+             weights + (from - begin) * kTileSize, nullptr, SlopesOf(c, weights + (from - begin) * kTileSize));
   const float* left = c.scratch.d_out + g * kTileRows * c.value_feature;
   for (std::size_t panel = from; panel < to; ++panel) {
     ScoreTile(left, c.head.values_by_panel + panel * kTileKeys * c.value_feature, c.value_feature,
@@ -251,6 +256,10 @@ HWY_INLINE void StreamBackward(const BackwardContext& c) {
         GradeTiles(weights + at, d_scores + at, to - from, saved[g * kTileRows + r]);
         if (c.job.d_bias != nullptr) AddToBias(c, group[r], from, to, d_scores + at, group[r].beta);
       }
+      if (scratch.slopes != nullptr) {
+        const std::size_t at = (from - begin) * kTileSize;
+        ThroughCap(SlopesOf(c, weights + at), to - from, group.size(), d_scores + at);
+      }
       if (group.size() < kTileRows) ZeroMissingRows(group.size(), end - begin, weights, d_scores);
     }
     AddProducts(c, begin, end, scratch.weights, scratch.d_scores, kGroupFloats);
@@ -286,6 +295,10 @@ HWY_INLINE void WholeBackward(const BackwardContext& c) {
         c.sums.d_parameters[p * heads + task.head] += parameters[p];
       }
       if (c.job.d_bias != nullptr) AddToBias(c, group[r], range.first, range.second, d_scores + at, 1.0);
+    }
+    if (scratch.slopes != nullptr && range.first < range.second) {
+      const std::size_t at = (range.first - c.all.first) * kTileSize;
+      ThroughCap(SlopesOf(c, weights + at), range.second - range.first, group.size(), d_scores + at);
     }
     if (group.size() < kTileRows) ZeroMissingRows(group.size(), panels, weights, d_scores);
   }

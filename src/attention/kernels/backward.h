@@ -35,6 +35,7 @@ struct BackwardScratch {
   float* d_queries = nullptr;         // [row][padded feature]
   float* weights = nullptr;           // tiles: P
   float* d_scores = nullptr;          // tiles: dP, then dS
+  float* slopes = nullptr;            // tiles: of the soft cap; null: there is none
   float* line = nullptr;
   RowWorkspace* rows = nullptr;
 };

@@ -46,6 +46,7 @@ class ThreadBackward {
     view_.d_out_by_row = room(rows * value);
     view_.weights = room(tile_floats);
     view_.d_scores = room(tile_floats);
+    if (request.soft_cap > 0.0) view_.slopes = room(tile_floats);
     view_.line = room(line_floats(request));
     workspace_ = std::make_unique<RowWorkspace>(longest);
     view_.rows = workspace_.get();

@@ -106,6 +106,9 @@ void DecodeScores(const DecodeHead& head, std::size_t chunk, float* line) {
   const std::size_t dressed_end = end == head.key_count ? head.floats : end;
   for (std::size_t r = 0; r < head.rows.size(); ++r) {
     const BlockRow& row = head.rows[r];
+    if (context.soft_cap > 0.0) {
+      CapScores(context.soft_cap, head.scores + r * head.floats + begin, round_up(end - begin, kLanes));
+    }
     for (std::size_t at = begin; at < dressed_end; at += kTileKeys) {
       const std::int64_t first = head.first + static_cast<std::int64_t>(at);
       const bool whole = row.begin <= first && first + static_cast<std::int64_t>(kTileKeys) <= row.end;

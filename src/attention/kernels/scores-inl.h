@@ -1,5 +1,5 @@
-// Scores of a row group against panels of keys: the product, then what takes keys away (the edges
-// of causality, window and length; mask) or moves them (bias).
+// Scores of a row group against panels of keys: the product, its soft cap, then what takes keys away (the
+// edges of causality, window and length; mask) or moves them (bias).
 #if defined(SHARPMAX_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHARPMAX_SCORES_INL_H_
 #undef SHARPMAX_SCORES_INL_H_
@@ -12,6 +12,7 @@
 
 #include "attention/kernels/block.h"
 #include "attention/kernels/pack-inl.h"
+#include "attention/kernels/soft_cap-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {
@@ -25,6 +26,7 @@ struct ScoreContext {
   TensorView<const bool, 4> mask;  // stretched to the full shape; absent: null
   AnyTensor<4> bias;
   bool has_overlay = false;  // mask or bias
+  double soft_cap = 0.0;     // 0: none
 };
 
 HWY_INLINE ScoreContext MakeScoreContext(const AttentionRequest& request, const Segment& segment) {
@@ -37,6 +39,7 @@ HWY_INLINE ScoreContext MakeScoreContext(const AttentionRequest& request, const 
   if (request.mask.present()) context.mask = broadcast_to(request.mask, shape);
   if (request.bias.present()) context.bias = broadcast_to(request.bias, shape);
   context.has_overlay = request.mask.present() || request.bias.present();
+  context.soft_cap = request.soft_cap;
   return context;
 }
 
@@ -114,11 +117,13 @@ HWY_INLINE void DressRow(const ScoreContext& context, const BlockRow& row, std::
 }
 
 // Scores of one row group against panels [first_panel, last_panel), into consecutive tiles.
-// `row_max`: one vector a row, the running maximum; null: not wanted.
+// `row_max`: one vector a row, the running maximum; null: not wanted. `slopes`: tiles as CapTile fills
+// them, where there is a cap.
 HWY_INLINE void ScoreGroup(const ScoreContext& context, std::span<const BlockRow> rows, const float* queries,
                            const float* keys, std::size_t first_panel, std::size_t last_panel,
-                           float* HWY_RESTRICT tiles, float* HWY_RESTRICT row_max) {
+                           float* HWY_RESTRICT tiles, float* HWY_RESTRICT row_max, float* slopes = nullptr) {
   const FloatTag d;
+  const bool capped = context.soft_cap > 0.0;
   // Panels every row sees whole need no dressing.
   std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max();
   for (const BlockRow& row : rows) {
@@ -128,14 +133,20 @@ HWY_INLINE void ScoreGroup(const ScoreContext& context, std::span<const BlockRow
   for (std::size_t panel = first_panel; panel < last_panel; ++panel, tiles += kTileSize) {
     const auto first = static_cast<std::int64_t>(panel * kTileKeys);
     const float* right = keys + panel * kTileKeys * context.feature;
-    if (!context.has_overlay && begin <= first && first + static_cast<std::int64_t>(kTileKeys) <= end) {
+    const bool bare =
+        !context.has_overlay && begin <= first && first + static_cast<std::int64_t>(kTileKeys) <= end;
+    if (bare && !capped) {
       ScoreTile(queries, right, context.feature, tiles, row_max);
       continue;
     }
     ScoreTile(queries, right, context.feature, tiles, nullptr);
+    if (capped) {
+      CapTile(context.soft_cap, rows, tiles, slopes);
+      if (slopes != nullptr) slopes += kTileSize;
+    }
     for (std::size_t r = 0; r < rows.size(); ++r) {
       float* scores = tiles + r * kTileKeys;
-      DressRow(context, rows[r], first, scores);
+      if (!bare) DressRow(context, rows[r], first, scores);
       if (row_max == nullptr) continue;
       FloatVec top = hn::Load(d, row_max + r * kLanes);
       for (std::size_t v = 0; v < kTileKeys; v += kLanes) top = hn::Max(top, hn::Load(d, scores + v));

@@ -22,5 +22,7 @@ void backward_row(const RowTask& task, const ScoreRow& scores, const ScoreRow& d
 // exp(beta x) and ln(x) of every element, in place, as the rows compute them. Sizes are whole vectors.
 void vector_exponential(std::span<float> values, double beta);
 void vector_logarithm(std::span<float> values);
+// c tanh(x / c) of every element, in place, and its slope.
+void vector_soft_cap(std::span<float> values, std::span<float> slopes, double cap);
 
 }  // namespace sharpmax

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""A real model beside llama.cpp, in interleaved rounds; what both predict is compared first.
+
+    bench/model/compare.py -o build/bench-model.json     one thread, then two
+    bench/model/compare.py --quick --threads 1           shorter
+    bench/model/compare.py --check-only                  compare predictions, time nothing
+
+The model is SmolLM2, the text Shakespeare: what `make model` fetches. docs/benchmarks.md says how it
+measures; bench/table.py makes the table from the result.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import environment  # noqa: E402
+import measure  # noqa: E402
+from measure import Case  # noqa: E402
+from measure import Contender as Timed  # noqa: E402
+from retrieval.contender import Contender, Failed  # noqa: E402
+
+sys.path.insert(0, str(environment.REPOSITORY / "tests/peer"))
+
+import llama_cpp  # noqa: E402
+
+SCHEMA = "sharpmax.bench.model/1"
+THOROUGH = measure.Effort(seconds=60.0, least_rounds=7, most_rounds=51, slow_seconds=1e9)
+QUICK = measure.Effort(seconds=5.0, least_rounds=3, most_rounds=9, slow_seconds=1e9)
+TINY = measure.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=1e9)
+
+STEPS = environment.REPOSITORY / "build" / "bench" / "model_steps"
+SERVE = pathlib.Path(__file__).resolve().parent / "llama_serve.py"
+PATIENCE = 600.0  # seconds for one answer
+
+# label -> options; 16-bit caches are llama.cpp's default.
+OURS = {
+    "sharpmax": ["--cache", "f16"],
+    "sharpmax, float32 cache": ["--cache", "f32"],
+    "sharpmax, adaptive": ["--cache", "f16", "--normalizer", "adaptive"],
+}
+LLAMA = {
+    "llama.cpp": ["--flash-attention", "on"],
+    "llama.cpp, without flash attention": ["--flash-attention", "off"],
+}
+
+# Both round weights and activations in ways of their own, so predictions agree within limits, not bit by bit:
+# llama.cpp's own answers one by one and in batches name another token first for some 4 %.
+LOSS_ALLOWED = 0.01  # nats, of the mean
+OTHERS_FIRST_ALLOWED = 0.05  # of the tokens
+
+SIZES = {"full": {"checked": 1024, "prompt": (512, 2048), "generate": (512, 4096), "count": 16},
+         "tiny": {"checked": 32, "prompt": (16,), "generate": (16,), "count": 2}}  # fmt: skip
+START_PROMPT = 16
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
+    parser.add_argument("--check-only", action="store_true", help="compare predictions, time nothing")
+    parser.add_argument("--models", type=pathlib.Path, default=models_folder(), help="where `make model` put them")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
+    arguments = parser.parse_args()
+    arguments.threads = arguments.threads or [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+    return arguments
+
+
+def models_folder():
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    return pathlib.Path(os.environ.get("SHARPMAX_MODELS") or cache / "sharpmax")
+
+
+class Stage:
+    """The processes of one number of threads, all with the same tokens."""
+
+    def __init__(self, model, tokens, threads, folder, capacity):
+        self.model, self.tokens, self.threads, self.folder = model, tokens, threads, folder
+        self.common = ["--model", model, "--threads", threads, "--capacity", capacity]
+        self.processes = {}
+
+    def start(self, label):
+        if label in OURS:
+            command = [STEPS, *self.common, *OURS[label]]
+        else:
+            command = [sys.executable, SERVE, *self.common, *LLAMA[label]]
+        process = Contender(command, self.threads, patience=PATIENCE)
+        process.ask("tokens", self.tokens)
+        return process
+
+    def start_all(self):
+        for label in (*OURS, *LLAMA):
+            self.processes[label] = self.start(label)
+
+    def close(self):
+        for process in self.processes.values():
+            process.close()
+
+    def predictions(self, label, count):
+        """(losses, likeliest tokens)"""
+        path = self.folder / "losses.txt"
+        self.processes[label].ask("losses", count, path)
+        rows = [line.split() for line in path.read_text().splitlines()]
+        return [float(loss) for loss, _ in rows], [int(token) for _, token in rows]
+
+
+def compare_predictions(stage, count):
+    """label -> facts; llama.cpp's own answer is the reference. Another normalizer predicts other things."""
+    reference_losses, reference_first = stage.predictions("llama.cpp", count)
+    mean = sum(reference_losses) / len(reference_losses)
+    found = {}
+    for label in stage.processes:
+        losses, first = stage.predictions(label, count)
+        agree = sum(a == b for a, b in zip(first, reference_first)) / len(first)
+        off = sum(losses) / len(losses) - mean
+        error = max(abs(off) / LOSS_ALLOWED, (1 - agree) / OTHERS_FIRST_ALLOWED)
+        comparable = label != "sharpmax, adaptive"
+        found[label] = {"loss": mean + off, "same_first": agree, "error": error if comparable else None}
+        say(f"  {label:<36} loss {mean + off:.4f}, the same token first for {100 * agree:.1f} %")
+    return found
+
+
+def cases_of(stage, size, predictions):
+    def timed(label, *request):
+        error = predictions[label]["error"]
+        process = stage.processes[label]
+        return Timed(label, label, lambda: process.ask(*request), (lambda: error) if error is not None else None)
+
+    for count in size["prompt"]:
+        yield Case(f"model/prompt/n{count}", [timed(label, "prompt", count) for label in stage.processes],
+                   {"tokens": count})  # fmt: skip
+    for length in size["generate"]:
+        request = ("generate", length, size["count"])
+        yield Case(f"model/generate/n{length}", [timed(label, *request) for label in stage.processes],
+                   {"tokens": size["count"], "context": length})  # fmt: skip
+
+
+def start_case(stage, rounds):
+    """Opening the file to the first logits after a short prompt, in a process of its own each time; what a
+    process does before it opens the file is not counted."""
+    labels, samples = ["sharpmax", "llama.cpp"], {"sharpmax": [], "llama.cpp": []}
+    for _ in range(rounds):
+        for label in labels:
+            process = stage.start(label)
+            opened = float(process.version.split()[-1])
+            seconds = measure.seconds_of(lambda process=process: process.ask("prompt", START_PROMPT))
+            samples[label].append(opened + seconds)
+            process.close()
+        labels.reverse()
+    return {"case": "model/start", "facts": {"tokens": START_PROMPT}, "checks": [], "skipped": [], "base": "sharpmax",
+            "seconds": {label: measure.spread_of(times) for label, times in samples.items()},
+            "ratios": measure.paired_ratios(samples)}  # fmt: skip
+
+
+def memory_case(stage, size):
+    """Peak of a process of its own over what it had before the model, after the longest generation."""
+    grown = {}
+    for label in ("sharpmax", "sharpmax, float32 cache", "llama.cpp"):
+        process = stage.start(label)
+        process.ask("generate", max(size["generate"]), size["count"])
+        peak, before = (int(word) for word in process.ask("memory"))
+        grown[label] = peak - before
+        process.close()
+        say(f"  {label:<36} {grown[label] / 2**20:.0f} MiB")
+    return {"case": "model/memory", "facts": {"context": max(size["generate"])}, "checks": [], "skipped": [],
+            "bytes": grown}  # fmt: skip
+
+
+def run_threads(threads, arguments, model, tokens, folder):
+    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    effort = TINY if arguments.tiny else QUICK if arguments.quick else THOROUGH
+    size = SIZES["tiny" if arguments.tiny else "full"]
+    stage = Stage(model, tokens, threads, folder, max(size["generate"]) + 256)
+    run = {"threads": threads, "machine": environment.machine_facts(), "cases": []}
+    try:
+        stage.start_all()
+        run["machine"]["target"] = stage.processes["sharpmax"].version.split()[0]
+        run["versions"] = {"llama.cpp (xllamacpp)": stage.processes["llama.cpp"].version.split()[0]}
+        run["predictions"] = compare_predictions(stage, size["checked"])
+        for case in cases_of(stage, size, run["predictions"]):
+            run["cases"].append(measure.run_case(case, effort, None, say, arguments.check_only))
+    finally:
+        stage.close()
+    if not arguments.check_only:
+        run["cases"].append(start_case(stage, effort.least_rounds))
+        if threads == arguments.threads[0]:
+            run["cases"].append(memory_case(stage, size))
+    return run
+
+
+def write_tokens(arguments, folder):
+    """(model, file of tokens): the text as llama.cpp tokenizes it, so that everyone reads the same."""
+    model, text = (arguments.models / name for name in ("SmolLM2-135M-Instruct.Q4_1.gguf", "shakespeare.txt"))
+    for path in (model, text):
+        if not path.exists():
+            sys.exit(f"bench/model/compare.py: {path} is not there; `make model` fetches it")
+    with llama_cpp.Model(model, vocab_only=True) as vocabulary:
+        tokens = vocabulary.tokenize(text.read_bytes()[:40000])
+    path = folder / "tokens.txt"
+    path.write_text(" ".join(str(token) for token in tokens))
+    return model, path
+
+
+def write_atomically(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
+def main():
+    arguments = parse_arguments()
+    kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
+    result = {"schema": SCHEMA, "date": environment.now(), "effort": kind, "runs": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        try:
+            model, tokens = write_tokens(arguments, folder)
+            result["model"] = model.name
+            for threads in arguments.threads:
+                result["runs"].append(run_threads(threads, arguments, model, tokens, folder))
+                if arguments.output:
+                    write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
+        except (Failed, llama_cpp.LlamaError) as error:
+            sys.exit(f"bench/model/compare.py: {error}")
+    wrong = [line for run in result["runs"] for case in run["cases"] for line in case["skipped"]]
+    for line in wrong:
+        say(f"disagrees: {line}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
