@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(EveryType, Product, testing::ValuesIn(every_tensor_type
 
 TEST_P(Product, IsWithinTheBoundOfAFloatSum) {
   for (const std::int64_t inputs : awkward_inputs(GetParam())) {
-    for (const std::int64_t outputs : {1, 3, 13, 53}) {
+    for (const std::int64_t outputs : {1, 11, 53}) {
       expect_products_on_every_target(Problem(GetParam(), outputs, inputs));
     }
   }
@@ -223,11 +223,12 @@ TEST_P(Product, KeepsPoisonWhereItIs) {
 
 TEST(ProductByInput, IsWithinTheBoundOfAFloatSum) {
   for (const TensorType type : {TensorType::f32, TensorType::f16, TensorType::bf16}) {
-    for (const std::int64_t inputs : {1, 31, 131, 1537}) {
-      for (const std::int64_t outputs : {1, 13, 53, 64}) {
+    for (const std::int64_t inputs : {1, 31, 131}) {
+      for (const std::int64_t outputs : {1, 13, 65}) {
         expect_products_on_every_target(Problem(type, outputs, inputs, kMostTokens, Order::by_input));
       }
     }
+    expect_products_on_every_target(Problem(type, 13, 1537, kMostTokens, Order::by_input));
   }
 }
 
