@@ -123,7 +123,7 @@ void expect_products_on_every_target(const Problem& problem) {
   SCOPED_TRACE(testing::Message() << name_of(problem.weight.type) << ", " << problem.weight.outputs << " x "
                                   << problem.weight.inputs);
   const Expected exact = expected(problem, kMostTokens);
-  ProductWorkspace workspace(2);
+  ProductWorkspace workspace(1);
   for_each_target([&](const std::string& target) {
     for (const std::int64_t tokens : {1, 2, 3, 7, 8, 9, 64, 100}) {
       SCOPED_TRACE(testing::Message() << tokens << " tokens on " << target);
@@ -195,7 +195,7 @@ TEST_P(Product, KeepsPoisonWhereItIs) {
   constexpr std::int64_t kOutputs = 29, kPoisoned = 17;
   const std::int64_t inputs = awkward_inputs(GetParam()).back();
   Problem problem(GetParam(), kOutputs, inputs);
-  ProductWorkspace workspace(2);
+  ProductWorkspace workspace(1);
   const std::vector<std::size_t> offsets = scale_offsets(GetParam());
   std::byte* row = problem.bytes.data() + model::bytes_of(GetParam(), kPoisoned * inputs);
   // A NaN of the type where the row's first scale, or its first weight, is.

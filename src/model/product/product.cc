@@ -99,11 +99,13 @@ Cut cut_for_tiles(std::span<const ProductTerm> terms) {
 
 void multiply_by_tiles(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
                        std::int64_t tokens, ProductWorkspace& workspace) {
-  constexpr std::int64_t kInputs = 128;  // of one task of packing
+  constexpr std::int64_t kInputs = 128;          // of one task of packing
+  constexpr std::int64_t kWorthThreads = 65536;  // floats: some 10 microseconds of packing
   const std::int64_t inputs = terms[0].weight.inputs;
   const PackedTokens packed{in, in_stride, tokens, inputs, workspace.shared(packed_floats(tokens, inputs))};
   const std::int64_t parts = (inputs + kInputs - 1) / kInputs;
-  parallel_for(workspace.threads(), token_panels(tokens) * parts, [&](std::int64_t task, int) {
+  const int packers = tokens * inputs < kWorthThreads ? 1 : workspace.threads();
+  parallel_for(packers, token_panels(tokens) * parts, [&](std::int64_t task, int) {
     const std::int64_t first = task % parts * kInputs;
     pack_tokens(packed, task / parts, first, std::min(first + kInputs, inputs));
   });
