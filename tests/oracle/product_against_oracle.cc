@@ -123,7 +123,7 @@ void expect_products_on_every_target(const Problem& problem) {
   SCOPED_TRACE(testing::Message() << name_of(problem.weight.type) << ", " << problem.weight.outputs << " x "
                                   << problem.weight.inputs);
   const Expected exact = expected(problem, kMostTokens);
-  ProductWorkspace workspace(2);
+  ProductWorkspace workspace(1);
   for_each_target([&](const std::string& target) {
     for (const std::int64_t tokens : {1, 2, 3, 7, 8, 9, 64, 100}) {
       SCOPED_TRACE(testing::Message() << tokens << " tokens on " << target);
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(EveryType, Product, testing::ValuesIn(every_tensor_type
 
 TEST_P(Product, IsWithinTheBoundOfAFloatSum) {
   for (const std::int64_t inputs : awkward_inputs(GetParam())) {
-    for (const std::int64_t outputs : {1, 3, 13, 53}) {
+    for (const std::int64_t outputs : {1, 11, 53}) {
       expect_products_on_every_target(Problem(GetParam(), outputs, inputs));
     }
   }
@@ -195,7 +195,7 @@ TEST_P(Product, KeepsPoisonWhereItIs) {
   constexpr std::int64_t kOutputs = 29, kPoisoned = 17;
   const std::int64_t inputs = awkward_inputs(GetParam()).back();
   Problem problem(GetParam(), kOutputs, inputs);
-  ProductWorkspace workspace(2);
+  ProductWorkspace workspace(1);
   const std::vector<std::size_t> offsets = scale_offsets(GetParam());
   std::byte* row = problem.bytes.data() + model::bytes_of(GetParam(), kPoisoned * inputs);
   // A NaN of the type where the row's first scale, or its first weight, is.
@@ -223,11 +223,12 @@ TEST_P(Product, KeepsPoisonWhereItIs) {
 
 TEST(ProductByInput, IsWithinTheBoundOfAFloatSum) {
   for (const TensorType type : {TensorType::f32, TensorType::f16, TensorType::bf16}) {
-    for (const std::int64_t inputs : {1, 31, 131, 1537}) {
-      for (const std::int64_t outputs : {1, 13, 53, 64}) {
+    for (const std::int64_t inputs : {1, 31, 131}) {
+      for (const std::int64_t outputs : {1, 13, 65}) {
         expect_products_on_every_target(Problem(type, outputs, inputs, kMostTokens, Order::by_input));
       }
     }
+    expect_products_on_every_target(Problem(type, 13, 1537, kMostTokens, Order::by_input));
   }
 }
 

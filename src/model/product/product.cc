@@ -72,12 +72,19 @@ Cut cut_for_dots(std::span<const ProductTerm> terms) {
   return {terms, round_up_to(std::max({rows / kTasks, least, std::int64_t{1}}), kUnit)};
 }
 
+// Activations are copied to whole cache lines first: a vector that straddles two lines is read at half the
+// speed, and rows a power of two apart would push each other out of the first cache.
 void multiply_by_dots(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
                       std::int64_t tokens, ProductWorkspace& workspace) {
+  constexpr std::int64_t kLine = 16;  // floats
+  const std::int64_t inputs = terms[0].weight.inputs;
+  const std::int64_t stride = round_up_to(inputs, kLine) + kLine;
+  float* copy = workspace.shared(static_cast<std::size_t>(tokens * stride));
+  for (std::int64_t t = 0; t < tokens; ++t) std::copy_n(in + t * in_stride, inputs, copy + t * stride);
   const Cut cut = cut_for_dots(terms);
   parallel_for(workspace.threads(), cut.tasks(), [&](std::int64_t task, int) {
     const Cut::Rows rows = cut.task(task);
-    dot_rows({rows.term, rows.begin, rows.end, in, in_stride, tokens});
+    dot_rows({rows.term, rows.begin, rows.end, copy, stride, tokens});
   });
 }
 
@@ -92,11 +99,13 @@ Cut cut_for_tiles(std::span<const ProductTerm> terms) {
 
 void multiply_by_tiles(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
                        std::int64_t tokens, ProductWorkspace& workspace) {
-  constexpr std::int64_t kInputs = 128;  // of one task of packing
+  constexpr std::int64_t kInputs = 128;          // of one task of packing
+  constexpr std::int64_t kWorthThreads = 65536;  // floats: some 10 microseconds of packing
   const std::int64_t inputs = terms[0].weight.inputs;
   const PackedTokens packed{in, in_stride, tokens, inputs, workspace.shared(packed_floats(tokens, inputs))};
   const std::int64_t parts = (inputs + kInputs - 1) / kInputs;
-  parallel_for(workspace.threads(), token_panels(tokens) * parts, [&](std::int64_t task, int) {
+  const int packers = tokens * inputs < kWorthThreads ? 1 : workspace.threads();
+  parallel_for(packers, token_panels(tokens) * parts, [&](std::int64_t task, int) {
     const std::int64_t first = task % parts * kInputs;
     pack_tokens(packed, task / parts, first, std::min(first + kInputs, inputs));
   });

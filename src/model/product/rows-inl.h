@@ -120,7 +120,9 @@ HWY_INLINE void DotGroup(const Byte* const (&rows)[kRows], const float* const (&
   for (; element + Format::kBlock <= inputs; element += Format::kBlock, byte += Format::kBytes) {
     AddBlock<Format, kRows, kTokens>(rows, in, byte, element, sums);
   }
-  if (element < inputs) AddRest<Format, kRows, kTokens>(rows, in, byte, element, inputs - element, sums);
+  if constexpr (Format::kEndsAnywhere) {
+    if (element < inputs) AddRest<Format, kRows, kTokens>(rows, in, byte, element, inputs - element, sums);
+  }
 
   FloatVec each[kTokens * kRows];
   SHARPMAX_UNROLL

@@ -113,41 +113,61 @@ HWY_INLINE void MultiplyTile(std::size_t rows, std::size_t vectors, const float*
   return MultiplyTile<1>(rows, weights, tokens, depth, tile);
 }
 
-// out[t][r] = before[r] + tile[r][t] where `before` is the bias, or out[t][r] += tile[r][t] without one.
-HWY_INLINE void AddTile(const float* tile, std::size_t rows, std::size_t tokens, const float* before,
-                        float* out, std::int64_t out_stride) {
-  std::size_t t = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::Full128<float> d;
-  for (; t + 4 <= tokens; t += 4) {
-    for (std::size_t r = 0; r < rows; r += 4) {
-      HWY_ALIGN float turned[16];
-      const float* lines[4];
-      for (std::size_t i = 0; i < 4; ++i) lines[i] = tile + (r + i) * kTileTokens + t;
-      TransposeRows(lines, 4, 4, 4, turned);
-      for (std::size_t i = 0; i < 4; ++i) {
-        float* to = out + static_cast<std::int64_t>(t + i) * out_stride + r;
-        if (r + 4 <= rows) {
-          hn::StoreU(hn::Add(hn::LoadU(d, before != nullptr ? before + r : to), hn::Load(d, turned + 4 * i)),
-                     d, to);
-        } else {
-          for (std::size_t j = 0; j < rows - r; ++j)
-            to[j] = (before != nullptr ? before[r + j] : to[j]) + turned[4 * i + j];
-        }
+using FourTag = hn::Full128<float>;
+
+// Four rows of four, turned over.
+HWY_INLINE void TurnFour(const float* from, hn::Vec<FourTag> (&to)[4]) {
+  const FourTag d;
+  const hn::Repartition<double, FourTag> dd;
+  const auto a = hn::Load(d, from), b = hn::Load(d, from + kTileTokens);
+  const auto c = hn::Load(d, from + 2 * kTileTokens), e = hn::Load(d, from + 3 * kTileTokens);
+  const auto ab_low = hn::BitCast(dd, hn::InterleaveLower(d, a, b));
+  const auto ce_low = hn::BitCast(dd, hn::InterleaveLower(d, c, e));
+  const auto ab_high = hn::BitCast(dd, hn::InterleaveUpper(d, a, b));
+  const auto ce_high = hn::BitCast(dd, hn::InterleaveUpper(d, c, e));
+  to[0] = hn::BitCast(d, hn::InterleaveLower(dd, ab_low, ce_low));
+  to[1] = hn::BitCast(d, hn::InterleaveUpper(dd, ab_low, ce_low));
+  to[2] = hn::BitCast(d, hn::InterleaveLower(dd, ab_high, ce_high));
+  to[3] = hn::BitCast(d, hn::InterleaveUpper(dd, ab_high, ce_high));
+}
+#endif
+
+// out[t][r] = before[t * before_stride + r] + tile[r][t]: before is the bias, with stride 0, or out itself.
+HWY_INLINE void AddTile(const float* tile, std::size_t rows, std::size_t tokens, const float* before,
+                        std::int64_t before_stride, float* out, std::int64_t out_stride) {
+  std::size_t r = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const FourTag d;
+  for (; r + 4 <= rows; r += 4) {
+    const float* from = before + r;
+    float* to = out + r;
+    std::size_t t = 0;
+    for (; t + 4 <= tokens; t += 4) {
+      hn::Vec<FourTag> turned[4];
+      TurnFour(tile + r * kTileTokens + t, turned);
+      SHARPMAX_UNROLL
+      for (std::size_t i = 0; i < 4; ++i, from += before_stride, to += out_stride) {
+        hn::StoreU(hn::Add(hn::LoadU(d, from), turned[i]), d, to);
       }
+    }
+    for (; t < tokens; ++t, from += before_stride, to += out_stride) {
+      for (std::size_t i = 0; i < 4; ++i) to[i] = from[i] + tile[(r + i) * kTileTokens + t];
     }
   }
 #endif
-  for (; t < tokens; ++t) {
-    float* to = out + static_cast<std::int64_t>(t) * out_stride;
-    for (std::size_t r = 0; r < rows; ++r)
-      to[r] = (before != nullptr ? before[r] : to[r]) + tile[r * kTileTokens + t];
+  for (; r < rows; ++r) {
+    for (std::size_t t = 0; t < tokens; ++t) {
+      const auto token = static_cast<std::int64_t>(t);
+      out[token * out_stride + static_cast<std::int64_t>(r)] =
+          before[token * before_stride + static_cast<std::int64_t>(r)] + tile[r * kTileTokens + t];
+    }
   }
 }
 
-// All tokens times `rows` rows of one panel.
+// All tokens times `rows` rows of one panel, added to the bias; or to what there is, where there is none.
 void MultiplyPanel(const float* panel, std::size_t rows, const PackedTokens& all, std::int64_t first_input,
-                   std::size_t depth, const float* before, float* out, std::int64_t out_stride) {
+                   std::size_t depth, const float* bias, float* out, std::int64_t out_stride) {
   HWY_ALIGN float tile[kTileRows * kTileTokens];
   for (std::int64_t p = 0; p < TokenPanels(all.tokens); ++p) {
     const std::int64_t first = p * static_cast<std::int64_t>(kTileTokens);
@@ -158,8 +178,9 @@ void MultiplyPanel(const float* panel, std::size_t rows, const PackedTokens& all
     for (std::size_t r = 0; r < rows; r += kTileRows) {
       const std::size_t count = std::min(kTileRows, rows - r);
       MultiplyTile(count, vectors, panel + r * kPanelStride, tokens, depth, tile);
-      AddTile(tile, count, std::min(left, kTileTokens), before != nullptr ? before + r : nullptr,
-              out + first * out_stride + static_cast<std::int64_t>(r), out_stride);
+      float* to = out + first * out_stride + static_cast<std::int64_t>(r);
+      AddTile(tile, count, std::min(left, kTileTokens), bias != nullptr ? bias + r : to,
+              bias != nullptr ? 0 : out_stride, to, out_stride);
     }
   }
 }

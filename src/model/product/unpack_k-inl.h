@@ -55,6 +55,7 @@ struct FourChunks {
   static constexpr std::size_t kBlock = 256;
   static constexpr std::size_t kBytes = kSize;
   static constexpr std::size_t kChunks = 4;
+  static constexpr bool kEndsAnywhere = false;
   static constexpr std::size_t kVectors = 64 / kLanes;
   static constexpr std::size_t Base(std::size_t chunk) { return chunk * 64; }
   static constexpr std::size_t Offset(std::size_t v) { return v * kLanes; }
@@ -101,6 +102,7 @@ struct Q6_K {
   static constexpr std::size_t kBlock = 256;
   static constexpr std::size_t kBytes = 210;
   static constexpr std::size_t kChunks = 4;
+  static constexpr bool kEndsAnywhere = false;
   static constexpr std::size_t kPart = 16 / kLanes;  // vectors of 16 weights
   static constexpr std::size_t kVectors = 4 * kPart;
   static constexpr std::size_t Base(std::size_t chunk) { return chunk / 2 * 128 + chunk % 2 * 16; }
