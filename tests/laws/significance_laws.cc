@@ -14,7 +14,6 @@
 namespace sharpmax::test {
 namespace {
 
-using namespace sharpmax::retrieval;
 using Values = std::vector<double>;
 
 // P(|T| > t) of one degree of freedom (Cauchy) and of two.

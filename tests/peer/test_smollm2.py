@@ -1,0 +1,106 @@
+"""SmolLM2 as its file has it: equal to torch in float32 over the same weights, close to llama.cpp, which rounds
+activations to 8 bits; bitwise the same for any number of threads; and no larger in memory than promised."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import gguf
+import numpy
+import pytest
+import torch
+import transformers
+
+import llama_cpp
+
+BINARY = pathlib.Path(os.environ["SHARPMAX_BINARY"])
+TOOL = BINARY.parent / "tests" / "logits_tool"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sharpmax"
+FOLDER = pathlib.Path(os.environ.get("SHARPMAX_MODELS") or CACHE)
+MODEL = FOLDER / "SmolLM2-135M-Instruct.Q4_1.gguf"
+TEXT = FOLDER / "shakespeare.txt"
+pytestmark = pytest.mark.skipif(not (MODEL.exists() and TEXT.exists()),
+                                reason="SmolLM2 and a text are not in the cache: `make model` fetches them")
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    with llama_cpp.Model(str(MODEL), vocab_only=True) as model:
+        return model.tokenize(TEXT.read_bytes()[:12000])[:2048]
+
+
+def ours(tokens, tmp_path, **words):
+    out = tmp_path / "logits"
+    wish = {"model": str(MODEL), "tokens": tokens, "out": str(out), **words}
+    answer = subprocess.run([TOOL], input=json.dumps(wish) + "\n", capture_output=True, text=True, timeout=600)
+    reply = json.loads(answer.stdout)
+    assert reply.get("written"), reply
+    return numpy.fromfile(out, numpy.float32).reshape(len(tokens), reply["vocabulary"])
+
+
+def unpermuted(weight, heads):
+    """Rows of queries or keys as transformers orders them: the file has the two halves of a head interleaved."""
+    return weight.reshape(heads, weight.shape[0] // heads // 2, 2, -1).swapaxes(1, 2).reshape(weight.shape)
+
+
+def torch_model():
+    reader = gguf.GGUFReader(MODEL)
+    weights = {t.name: torch.tensor(gguf.dequantize(t.data, t.tensor_type)).reshape(tuple(reversed(t.shape.tolist())))
+               for t in reader.tensors}
+    config = transformers.LlamaConfig(
+        vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30, num_attention_heads=9,
+        num_key_value_heads=3, max_position_embeddings=8192, rms_norm_eps=1e-5, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 100000.0})
+    state = {"model.embed_tokens.weight": weights["token_embd.weight"], "lm_head.weight": weights["token_embd.weight"],
+             "model.norm.weight": weights["output_norm.weight"]}
+    names = {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+             "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+             "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+    for layer in range(30):
+        for short, long in names.items():
+            weight = weights[f"blk.{layer}.{short}.weight"]
+            weight = unpermuted(weight, {"attn_q": 9, "attn_k": 3}[short]) if short in ("attn_q", "attn_k") else weight
+            state[f"model.layers.{layer}.{long}.weight"] = weight
+    model = transformers.LlamaForCausalLM(config).float().eval()
+    model.load_state_dict(state)
+    return model
+
+
+def test_logits_are_those_of_torch_over_the_same_weights(tokens, tmp_path):
+    with torch.no_grad():
+        wanted = torch_model()(torch.tensor([tokens[:512]])).logits[0].numpy()
+    scale = wanted.max() - wanted.min()
+    for words in ({"threads": 2}, {"threads": 1, "one_by_one": 40}, {"threads": 2, "cache": "float16"}):
+        got = ours(tokens[:512], tmp_path, **words)
+        assert numpy.abs(got - wanted).max() <= 1e-3 * scale, words
+
+
+def losses(logits, tokens):
+    scores = torch.tensor(logits[:-1])
+    return torch.nn.functional.cross_entropy(scores, torch.tensor(tokens[1:]), reduction="mean").item()
+
+
+def test_losses_and_likeliest_tokens_are_near_those_of_llama_cpp(tokens, tmp_path):
+    got = ours(tokens, tmp_path, threads=2)
+    with llama_cpp.Model(str(MODEL)) as model, model.context(len(tokens), threads=2) as context:
+        peer = numpy.asarray(context.logits(tokens))
+    assert abs(losses(got, tokens) - losses(peer, tokens)) <= 0.01
+    assert (got.argmax(1) == peer.argmax(1)).mean() >= 0.95
+
+
+def test_any_number_of_threads_gives_the_same_bits(tokens, tmp_path):
+    one = ours(tokens[:150], tmp_path, threads=1, one_by_one=6, normalizer="adaptive")
+    for threads in (2, 3):
+        assert (ours(tokens[:150], tmp_path, threads=threads, one_by_one=6, normalizer="adaptive") == one).all()
+
+
+def test_memory_is_the_file_the_cache_and_little_else(tmp_path):
+    program = ("import resource, subprocess, sys; code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode; "
+               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024); sys.exit(code)")
+    length = 1500
+    command = [BINARY, "perplexity", MODEL, "--text", TEXT, "--tokens", str(length), "--length", str(length)]
+    done = subprocess.run([sys.executable, "-c", program, *map(str, command)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    cache = 2 * 30 * 3 * 64 * 4 * length
+    assert int(done.stdout) <= MODEL.stat().st_size + cache + 300e6
