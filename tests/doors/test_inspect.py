@@ -217,3 +217,7 @@ def test_names_from_the_file_cannot_write_to_the_terminal(tmp_path):
     assert_fits(done("m.gguf", cwd=tmp_path))
     write_gguf(tmp_path / "n.gguf", evil)
     assert_fits(done("n.gguf", cwd=tmp_path))
+
+
+def test_help_fits_a_terminal(tmp_path):
+    assert_fits(done("--help", cwd=tmp_path))
