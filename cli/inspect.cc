@@ -19,7 +19,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  sharpmax inspect model.gguf\n"
     "  sharpmax inspect my-model/ --tensors\n"
-    "  sharpmax inspect model.gguf --check          exit 1 if a weight is NaN or infinite\n"
+    "  sharpmax inspect model.gguf --check     exit 1 if a weight is NaN or infinite\n"
     "  sharpmax inspect model.gguf --json | jq .shape";
 
 int run(const InspectOptions& o) {

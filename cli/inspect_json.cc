@@ -9,7 +9,7 @@
 #include "base/in_quotes.h"
 #include "cli/inspect.h"
 #include "model/architecture/architecture.h"
-#include "model/file/json_file.h"
+#include "model/tokenizer/tokenizer.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -124,7 +124,8 @@ Json shape_of(const ModelFile& file) try {
   return nullptr;
 }
 
-Json tokenizer_of(const GgufFile& file) {
+// What the file says of its tokenizer.
+Json named_tokenizer(const GgufFile& file) {
   const auto text = [&](const char* key) {
     return or_null([&]() -> std::optional<std::string> {
       const auto found = file.text(key);
@@ -139,22 +140,24 @@ Json tokenizer_of(const GgufFile& file) {
           {"chat_template", file.find("tokenizer.chat_template") != nullptr}};
 }
 
-// Only what kind it is: its own reader looks at the rest.
-Json tokenizer_of(const SafetensorsFolder& folder) {
+Json named_tokenizer(const SafetensorsFolder& folder) {
   const auto path = folder.folder() / "tokenizer.json";
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return nullptr;
-  Json found = {{"kind", nullptr}, {"pre", nullptr}, {"tokens", nullptr}};
+  return {{"kind", "tokenizer.json"}, {"pre", nullptr}, {"tokens", nullptr}};
+}
+
+// And what comes of it here.
+Json tokenizer_json(const ModelFile& file) {
+  Json found = std::visit([](const auto& one) { return named_tokenizer(one); }, file);
+  if (found.is_null()) return found;
+  found["description"] = found["why_not"] = nullptr;
   try {
-    constexpr model::JsonLimits kLimits = {.bytes = std::uint64_t{256} << 20};
-    const nlohmann::json whole = model::read_json_object(path, kLimits);
-    const auto tokenizer = whole.find("model");
-    if (tokenizer == whole.end() || !tokenizer->is_object()) return found;
-    if (const auto kind = tokenizer->find("type"); kind != tokenizer->end()) found["kind"] = *kind;
-    if (const auto tokens = tokenizer->find("vocab"); tokens != tokenizer->end())
-      found["tokens"] = tokens->size();
+    const auto tokenizer = model::make_tokenizer(file);
+    found["tokens"] = tokenizer->size();
+    found["description"] = tokenizer->description();
   } catch (const Error& error) {
-    found["problem"] = error.what();
+    found["why_not"] = reason_of(error, model::name_of(file));
   }
   return found;
 }
@@ -211,7 +214,7 @@ Json inspect_json(const ModelFile& file) {
                 {"bytes", std::visit([](const auto& one) { return bytes_of(one); }, file)},
                 {"architecture", architecture_json(file)},
                 {"shape", shape_of(file)},
-                {"tokenizer", std::visit([](const auto& one) { return tokenizer_of(one); }, file)}};
+                {"tokenizer", tokenizer_json(file)}};
   Json tensors = tensors_json(file);
   found["types"] = types_of(tensors);
   found["tensors"] = std::move(tensors);

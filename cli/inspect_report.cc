@@ -20,6 +20,13 @@ std::string cut(std::string text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width > 3 ? width - 3 : 0) + "...";
 }
 
+// A sentence of ours, which has quoted what is not: only to be sure.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < 0x20 || c >= 0x7f; }, '?');
+  return text;
+}
+
 std::string plain(const std::string& text, std::size_t width = kScreenWidth) {
   return cut(escaped(text), width);
 }
@@ -101,12 +108,10 @@ std::string heads_text(const Json& shape) {
 
 std::string tokenizer_text(const Json& tokenizer) {
   if (tokenizer.is_null()) return "none";
+  if (tokenizer["description"].is_string()) return printable(tokenizer["description"]);
   std::string text = tokenizer["kind"].is_string() ? plain(tokenizer["kind"], 30) : "of unknown kind";
   if (tokenizer["pre"].is_string()) text += ", pre-tokenizer " + plain(tokenizer["pre"], 30);
-  if (!tokenizer["tokens"].is_null()) text += fmt::format(", {} tokens", number_or(tokenizer["tokens"]));
-  if (tokenizer.value("chat_template", false)) text += ", with a chat template";
-  if (tokenizer.contains("problem")) text += " (" + plain(tokenizer["problem"]) + ")";
-  return text;
+  return fmt::format("{}; does not work here: {}", text, printable(tokenizer["why_not"]));
 }
 
 std::string summary_text(const Json& found, bool colour) {
@@ -116,7 +121,7 @@ std::string summary_text(const Json& found, bool colour) {
   const auto add = [&](const char* name, std::string value) { facts.push_back({name, std::move(value)}); };
   add("architecture", architecture["name"].is_string() ? plain(architecture["name"]) : "unknown");
   add("runs here",
-      architecture["runs_here"] ? std::string("yes") : "no: " + architecture["why_not"].get<std::string>());
+      architecture["runs_here"] ? std::string("yes") : "no: " + printable(architecture["why_not"]));
   if (!shape.is_null()) {
     add("layers", number_or(shape["layers"]));
     add("width",

@@ -9,6 +9,7 @@ import pytest
 gguf = pytest.importorskip("gguf")
 np = pytest.importorskip("numpy")
 safetensors = pytest.importorskip("safetensors.numpy")
+tokenizers = pytest.importorskip("tokenizers")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
@@ -39,7 +40,7 @@ def assert_fits(text):
     assert text.isascii() and all(c.isprintable() or c == "\n" for c in text)
 
 
-def write_gguf(path, architecture="llama", extra=lambda writer: None, layers=3):
+def write_gguf(path, architecture="llama", extra=lambda writer: None, layers=3, tokenizer="gpt2"):
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_block_count(layers)
     writer.add_embedding_length(64)
@@ -49,7 +50,7 @@ def write_gguf(path, architecture="llama", extra=lambda writer: None, layers=3):
     writer.add_context_length(512)
     writer.add_vocab_size(5)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_model(tokenizer)
     writer.add_tokenizer_pre("smollm")
     writer.add_token_list(["a", "b", "<|x|>", "Ġt", "\x1b[31m"])
     writer.add_tensor("token_embd.weight", np.ones((5, 64), np.float32))
@@ -77,6 +78,10 @@ def write_folder(folder, tensors, configuration=None):
     return folder
 
 
+def alphabet():
+    return sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+
+
 LLAMA = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
          "intermediate_size": 96, "max_position_embeddings": 512, "vocab_size": 5, "hidden_act": "silu", "rms_norm_eps": 1e-5}
 
@@ -87,7 +92,8 @@ def test_a_gguf_file_in_80_columns(model, tmp_path):
     words = " ".join(text.split())
     for fact in ("GGUF version 3", "architecture llama", "runs here yes", "layers 3", "width 64, feed-forward 96",
                  "heads 4 query, 2 key and value, 16 features each", "context 512 tokens", "vocabulary 5 tokens",
-                 "gpt2, pre-tokenizer smollm, 5 tokens", "blk.*.attn_q.weight 3 Q8_0 [64, 64] 13.1 kB", "F32 1 320 1.3 kB 8.9 %",
+                 "tokenizer byte-level BPE, pre-tokenizer smollm, 5 tokens",
+                 "blk.*.attn_q.weight 3 Q8_0 [64, 64] 13.1 kB", "F32 1 320 1.3 kB 8.9 %",
                  "llama.attention.layer_norm_rms_epsilon 1e-05"):
         assert fact in words, (fact, text)
 
@@ -114,12 +120,13 @@ def test_json_holds_all(model, tmp_path):
 
 
 def test_an_architecture_that_does_not_run_here_is_shown_and_said_so(tmp_path):
-    write_gguf(tmp_path / "m.gguf", "mystery")
+    write_gguf(tmp_path / "m.gguf", "mystery", tokenizer="riddle")
     text = done("m.gguf", cwd=tmp_path)
     assert_fits(text)
     words = " ".join(text.split())
     assert "runs here no: the architecture is 'mystery'; the ones that run here are" in words
     assert "layers 3" in words and "heads 4 query, 2 key and value" in words
+    assert "tokenizer riddle, pre-tokenizer smollm; does not work here: " in words
 
 
 def test_types_that_are_not_ours_are_listed(tmp_path):
@@ -136,12 +143,15 @@ def test_types_that_are_not_ours_are_listed(tmp_path):
 @pytest.mark.parametrize("path", ["folder", "folder/model.safetensors"])
 def test_a_safetensors_folder(tmp_path, path):
     write_folder(tmp_path / "folder", {"model.layers.0.w": np.ones((64, 64), np.float16), "mask": np.ones((4, 4), bool)}, LLAMA)
-    (tmp_path / "folder" / "tokenizer.json").write_text('{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}}}')
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE({c: i for i, c in enumerate(alphabet())}, []))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.save(str(tmp_path / "folder" / "tokenizer.json"))
     text = done(path, cwd=tmp_path)
     assert_fits(text)
     words = " ".join(text.split())
     for fact in ("safetensors, ", "architecture llama", "runs here yes", "4 query, 2 key and value, 16 features each",
-                 "BPE, 2 tokens", "F16 1 4,096 8.2 kB", "BOOL 1 16 16 B", "model.layers.*.w 1 F16 [64, 64]", "model_type 'llama'"):
+                 "tokenizer byte-level BPE", "256 tokens", "F16 1 4,096 8.2 kB", "BOOL 1 16 16 B", "model.layers.*.w 1 F16 [64, 64]", "model_type 'llama'"):
         assert fact in words, (fact, text)
 
 
@@ -168,14 +178,14 @@ def test_bare_safetensors_have_no_shape_but_are_shown(tmp_path):
 
 def test_check_finds_every_bad_weight(tmp_path):
     weights = np.zeros((300, 100), np.float32)
-    weights[7, 5], weights[200, 0], weights[299, 99] = np.inf, np.nan, np.nan
+    weights[200, 5], weights[250, 0], weights[299, 99] = np.inf, np.nan, np.nan
     write_folder(tmp_path / "folder", {"bad": weights, "good": np.ones(5, np.float16)}, LLAMA)
     text = done("folder", "--check", cwd=tmp_path, code=1)
     assert_fits(text)
     assert "1 of 2 tensors have weights that are no numbers" in text
     found = json.loads(done("folder", "--check", "--json", "--threads", 2, cwd=tmp_path, code=1))
     assert found["check"] == {"tensors": 2, "not_checked": 0,
-                              "bad": [{"name": "bad", "nan": 2, "infinite": 1, "elements": 30000, "first": 705}]}
+                              "bad": [{"name": "bad", "nan": 2, "infinite": 1, "elements": 30000, "first": 20005}]}
 
 
 def test_check_passes_where_all_are_numbers(model, tmp_path):
@@ -207,3 +217,7 @@ def test_names_from_the_file_cannot_write_to_the_terminal(tmp_path):
     assert_fits(done("m.gguf", cwd=tmp_path))
     write_gguf(tmp_path / "n.gguf", evil)
     assert_fits(done("n.gguf", cwd=tmp_path))
+
+
+def test_help_fits_a_terminal(tmp_path):
+    assert_fits(done("--help", cwd=tmp_path))
