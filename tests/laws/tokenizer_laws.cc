@@ -117,7 +117,7 @@ TEST(TokenizerLaws, TheQueueJoinsAsOneWouldByHand) {
   });
 }
 
-TEST(TokenizerLaws, AMegabyteOfOneThingIsAWordLikeAnyOther) {
+TEST(TokenizerLaws, AMillionBytesOfOneThingAreAWordLikeAnyOther) {
   Random random(1);
   const auto bytes = make_byte_level_bpe(byte_level_vocabulary(random, 200, "llama-bpe"));
   const auto pieces = make_sentencepiece_bpe(sentencepiece_vocabulary(random, 200));

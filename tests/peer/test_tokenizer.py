@@ -13,8 +13,8 @@ import jinja2
 import llama_cpp
 import pytest
 import tokenizer_files
-from tokenizer_texts import TEXTS, broken, random_text
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizer_texts import TEXTS, assigned, broken, random_text
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "build" / "tests" / "tokenize_tool"
@@ -116,6 +116,24 @@ def test_invalid_bytes_in_a_tokenizer_json_are_what_python_replaces_them_by(tool
     for text in texts(60, "broken"):
         data = broken(draw, text) + bytes(draw.randrange(256) for _ in range(4))
         assert tool.encode(data, False) == tool.encode(data.decode(errors="replace").encode(), False), data
+
+
+CLASSES = [r"\s", r"\S", r"\w", r"\W", r"\d", r"\p{L}", r"\p{N}", r"\p{P}", r"\p{M}", r"\p{S}", r"\p{Z}", r"\p{Lu}", r"\p{Ll}", r"\p{Lm}", r"\p{Lo}", r"\p{Han}",
+           r"\p{Latin}", r"\p{Arabic}", r"[^\s\p{L}\p{N}]", "(?i:s)", "(?i:k)", r"\P{L}"]
+
+
+@pytest.mark.parametrize("expression", CLASSES)
+def test_classes_of_characters_are_those_of_tokenizers(tool, tmp_path, expression):
+    characters = "".join(chr(c) for c in [*range(0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x11000), *range(0x1D400, 0x1FB00)] if assigned(c))
+    cut = pre_tokenizers.Split(Regex(expression), "removed")
+    peer = Tokenizer(models.BPE(vocab={c: at for at, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, merges=[]))
+    peer.pre_tokenizer = pre_tokenizers.Sequence([cut, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    peer.decoder = decoders.ByteLevel()
+    opened = tool.ask(open=str(tokenizer_files.write_folder(tmp_path / "model", peer)))
+    assert "error" not in opened, opened
+    left = "".join(word for word, _ in cut.pre_tokenize_str(characters))
+    assert 0 < len(left) < len(characters)
+    assert tool.decode(tool.encode(characters.encode(), False)).decode() == left
 
 
 def assert_equal_to_llama(tool, peer, cases):

@@ -38,7 +38,7 @@ def byte_level(normalizer, pre_tokenizer, **options):
     return tokenizer
 
 
-def sentencepiece(normalizer, pre_tokenizer, decoder, fuse_unk=True):
+def sentencepiece(normalizer, pre_tokenizer, decoder, fuse_unk=True, fallback=range(256)):
     """Trained without bytes, which are then put into the vocabulary."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=fuse_unk))
     tokenizer.normalizer = normalizer
@@ -48,7 +48,7 @@ def sentencepiece(normalizer, pre_tokenizer, decoder, fuse_unk=True):
     written = json.loads(tokenizer.to_str())
     vocabulary = written["model"]["vocab"]
     written["model"]["byte_fallback"] = True
-    for byte in range(256):
+    for byte in fallback:
         vocabulary[f"<0x{byte:02X}>"] = len(vocabulary)
     tokenizer = Tokenizer.from_str(json.dumps(written))
     tokenizer.decoder = decoder
@@ -119,10 +119,17 @@ def metaspace():
     return sentencepiece(None, pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=True), decoders.Metaspace(SPACE, prepend_scheme="always"))
 
 
+def unknown_characters(fuse_unk, fallback):
+    return sentencepiece(normalizers.Replace(" ", SPACE), None, spaces(), fuse_unk, fallback)
+
+
 CONFIGURATIONS = {f.__name__: f for f in (gpt2, gpt2_with_prefix_space, llama3, qwen2, smollm, gemma, llama2, mistral, metaspace)} | {
     f"{behavior}{', inverted' * invert}, {form}": lambda b=behavior, i=invert, n=form: cut_otherwise(b, i, getattr(normalizers, n)())
     for behavior, invert, form in [("removed", False, "NFD"), ("contiguous", False, "NFKC"), ("merged_with_previous", False, "NFKD"),
                                    ("merged_with_next", False, "NFC"), ("isolated", True, "NFC"), ("merged_with_next", True, "NFC")]
+} | {
+    f"unknown characters{', fused' * fuse}, {len(fallback)} bytes": lambda f=fuse, b=fallback: unknown_characters(f, b)
+    for fuse in (False, True) for fallback in (range(0), [byte for byte in range(0x80, 0x100) if byte % 16 != 6])
 }
 
 

@@ -35,11 +35,13 @@ void JsonPreTokenizer::add(const nlohmann::json& stage) {
     add_split(stage);
   } else if (type == "ByteLevel") {
     ByteLevel level{flag(stage, "add_prefix_space", true), std::nullopt};
-    if (flag(stage, "use_regex", true)) level.words.emplace(kByteLevelWords);
+    static const Pattern words(kByteLevelWords);
+    if (flag(stage, "use_regex", true)) level.words = words;
     steps_.emplace_back(std::move(level));
   } else if (type == "Digits") {
     const bool alone = flag(stage, "individual_digits", false);
-    steps_.emplace_back(Split{Pattern(R"(\p{N})"), alone ? Behavior::isolated : Behavior::contiguous, false});
+    static const Pattern digit(R"(\p{N})");
+    steps_.emplace_back(Split{digit, alone ? Behavior::isolated : Behavior::contiguous, false});
   } else if (type == "Metaspace") {
     add_metaspace(stage);
   } else {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <span>
 
 #include "base/in_quotes.h"
@@ -77,6 +79,16 @@ constexpr Row kRows[] = {
     {"qwen35", kQwen35},
 };
 
+// Compiled once a process: it takes milliseconds, and patterns never change.
+const std::vector<Pattern>& compiled(Expressions expressions) {
+  static std::mutex mutex;
+  static std::map<const std::string_view*, std::vector<Pattern>> known;
+  const std::lock_guard lock(mutex);
+  std::vector<Pattern>& patterns = known[expressions.data()];
+  while (patterns.size() < expressions.size()) patterns.emplace_back(expressions[patterns.size()]);
+  return patterns;
+}
+
 }  // namespace
 
 PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view file) {
@@ -89,9 +101,7 @@ PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view file) {
     throw Error(ErrorCode::unsupported, fmt::format("{}: pre-tokenizer {} is not supported; known are {}",
                                                     file, in_quotes(name), known));
   }
-  PreTokenizer made{{}, row->whole_words_first, row->add_begin};
-  for (const std::string_view expression : row->expressions) made.patterns.emplace_back(expression);
-  return made;
+  return {compiled(row->expressions), row->whole_words_first, row->add_begin};
 }
 
 std::vector<std::string_view> cut_into_words(std::string_view text, const std::vector<Pattern>& patterns) {
