@@ -8,7 +8,7 @@ from agreement import assert_as_good_as, differentiable, largest_error, random_t
 
 import sharpmax
 
-CAPS = [0.5, 5.0, 50.0, 1e6]
+CAPS = [0.5, 2.0, 50.0, 1e6]  # of scores N(0, 1): most are beyond the first, none near the last
 # batch, query heads, kv heads, queries, keys, features: prefill, a decode step, odd.
 SHAPES = [(1, 4, 2, 64, 96, 64), (2, 4, 2, 1, 129, 64), (1, 2, 2, 37, 53, 40)]
 SHUFFLES = 8
@@ -26,8 +26,7 @@ def written_out(query, key, value, cap, bias=None, order=None):
 def inputs(shape, dtype, seed=21):
     batch, heads, kv_heads, queries, keys, features = shape
     key_shape = (batch, kv_heads, keys, features)
-    query, key, value = random_tensors(seed, (batch, heads, queries, features), key_shape, key_shape)
-    return tuple(tensor.to(dtype) for tensor in (3 * query, key, value))  # scores reach beyond the smaller caps
+    return random_tensors(seed, (batch, heads, queries, features), key_shape, key_shape, dtype=dtype)
 
 
 def orders(features):

@@ -204,7 +204,6 @@ void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
     if (window > 0) request.window.left = window - 1;
     request.scale = c_.attention_scale;
     request.soft_cap = c_.attention_cap;
-    request.soft_cap = c_.attention_cap;
     const TensorView<float, 4> out(attended_.data() + first, shape,
                                    {tokens * c_.query_width(), c_.head_width, c_.query_width(), 1});
     attend(request, run.normalizer, out, nullptr, {.threads = threads_});
