@@ -213,7 +213,8 @@ void multiply_rows(const ProductTerm& term, std::int64_t begin, std::int64_t end
   const std::int64_t rows = end - begin, inputs = tokens.inputs;
   const std::int64_t unit = std::max<std::int64_t>(32, layout_of(term.weight.type).block);
   const std::int64_t parts = std::max<std::int64_t>(1, (inputs + kPanelDepth - 1) / kPanelDepth);
-  const std::int64_t depth = ((inputs + parts - 1) / parts + unit - 1) / unit * unit;  // at most kPanelDepth
+  // At most kPanelDepth, and something even where there are no inputs.
+  const std::int64_t depth = std::max(unit, ((inputs + parts - 1) / parts + unit - 1) / unit * unit);
   // Rows that fill up the last tile are weights of 0.
   std::fill_n(panel + rows * kPanelStride, (rows + 3) / 4 * 4 * kPanelStride - rows * kPanelStride, 0.0f);
   const std::vector<float> none(term.bias == nullptr ? static_cast<std::size_t>(rows) : 0, 0.0f);
