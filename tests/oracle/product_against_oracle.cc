@@ -265,6 +265,19 @@ TEST(ProductDoor, TakesNoTokensAndRefusesWhatCannotBe) {
   EXPECT_THROW(problem.run(1, workspace), Error);
 }
 
+TEST(ProductDoor, TakesNoInputsAndGivesTheBias) {
+  ProductWorkspace workspace(2);
+  const Problem problem(TensorType::f32, 5, 0);
+  for (const std::int64_t tokens : {1, 9}) {
+    const std::vector<float> out = problem.run(tokens, workspace);
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      for (std::int64_t o = 0; o < 5; ++o) {
+        EXPECT_EQ(out[Problem::at(t * problem.out_stride() + o)], problem.bias[Problem::at(o)]);
+      }
+    }
+  }
+}
+
 TEST(ProductDoor, UnpacksRowsOfEitherOrder) {
   for (const Order order : {Order::by_output, Order::by_input}) {
     const Problem problem(TensorType::f16, 7, 33, 1, order);

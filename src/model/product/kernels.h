@@ -56,11 +56,24 @@ struct PackedTokens {
   std::int64_t tokens = 0, inputs = 0;
   float* packed = nullptr;
 };
+// One panel of unpacked weights, and where its products go.
+struct PanelTask {
+  const float* panel = nullptr;
+  std::size_t rows = 0, depth = 0;
+  std::int64_t first_input = 0;
+  bool last = false;  // inputs end with this panel
+  const PackedTokens* tokens = nullptr;
+  const float* bias = nullptr;  // [rows]
+  float* tiles = nullptr;       // sums so far
+  float* out = nullptr;
+  std::int64_t out_stride = 0;
+};
 std::int64_t token_panels(std::int64_t tokens);
 std::size_t packed_floats(std::int64_t tokens, std::int64_t inputs);
 void pack_tokens(const PackedTokens& tokens, std::int64_t panel, std::int64_t first_input,
                  std::int64_t end_input);
-// `panel` has room for the rows, rounded up to four, times kPanelStride.
+// `panel` has panel_floats() of scratch, aligned to 64 bytes.
+std::size_t panel_floats(std::int64_t rows, std::int64_t tokens);
 void multiply_rows(const ProductTerm& term, std::int64_t begin, std::int64_t end, const PackedTokens& tokens,
                    float* panel);
 

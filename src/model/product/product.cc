@@ -112,7 +112,7 @@ void multiply_by_tiles(std::span<const ProductTerm> terms, const float* in, std:
   const Cut cut = cut_for_tiles(terms);
   parallel_for(workspace.threads(), cut.tasks(), [&](std::int64_t task, int thread) {
     const Cut::Rows rows = cut.task(task);
-    float* panel = workspace.panel(thread, static_cast<std::size_t>(round_up_to(cut.rows, 4) * kPanelStride));
+    float* panel = workspace.panel(thread, panel_floats(cut.rows, tokens));
     multiply_rows(*rows.term, rows.begin, rows.end, packed, panel);
   });
 }

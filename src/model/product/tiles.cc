@@ -62,10 +62,14 @@ void PackTokens(const PackedTokens& all, std::int64_t panel, std::int64_t first_
   TransposeRows(rows, width, static_cast<std::size_t>(end_input - first_input), width, to);
 }
 
-// tile[r][t] = sum_k weights[r][k] tokens[k][t]
+// Whether a tile begins here, or goes on from the inputs before: parts of a long row are summed by
+// themselves.
+enum class Start { here, before };
+
+// tile[r][t] = sum_k weights[r][k] tokens[k][t], or += .
 template <std::size_t kRows, std::size_t kVectors>
 HWY_INLINE void MultiplyTile(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT tokens,
-                             std::size_t depth, float* HWY_RESTRICT tile) {
+                             std::size_t depth, Start start, float* HWY_RESTRICT tile) {
   const FloatTag d;
   FloatVec sum[kRows][kVectors];
   SHARPMAX_UNROLL
@@ -90,27 +94,31 @@ HWY_INLINE void MultiplyTile(const float* HWY_RESTRICT weights, const float* HWY
   SHARPMAX_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     SHARPMAX_UNROLL
-    for (std::size_t v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, tile + r * kTileTokens + v * kLanes);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      float* to = tile + r * kTileTokens + v * kLanes;
+      if (start == Start::before) sum[r][v] = hn::Add(hn::Load(d, to), sum[r][v]);
+      hn::Store(sum[r][v], d, to);
+    }
   }
 }
 
 template <std::size_t kVectors>
 HWY_INLINE void MultiplyTile(std::size_t rows, const float* weights, const float* tokens, std::size_t depth,
-                             float* tile) {
+                             Start start, float* tile) {
   if constexpr (kTileRows > 4) {
-    if (rows > 8) return MultiplyTile<12, kVectors>(weights, tokens, depth, tile);
-    if (rows > 4) return MultiplyTile<8, kVectors>(weights, tokens, depth, tile);
+    if (rows > 8) return MultiplyTile<12, kVectors>(weights, tokens, depth, start, tile);
+    if (rows > 4) return MultiplyTile<8, kVectors>(weights, tokens, depth, start, tile);
   }
-  return MultiplyTile<4, kVectors>(weights, tokens, depth, tile);
+  return MultiplyTile<4, kVectors>(weights, tokens, depth, start, tile);
 }
 
 HWY_INLINE void MultiplyTile(std::size_t rows, std::size_t vectors, const float* weights, const float* tokens,
-                             std::size_t depth, float* tile) {
+                             std::size_t depth, Start start, float* tile) {
   if constexpr (kTileVectors > 2) {
-    if (vectors == 3) return MultiplyTile<3>(rows, weights, tokens, depth, tile);
+    if (vectors == 3) return MultiplyTile<3>(rows, weights, tokens, depth, start, tile);
   }
-  if (vectors == 2) return MultiplyTile<2>(rows, weights, tokens, depth, tile);
-  return MultiplyTile<1>(rows, weights, tokens, depth, tile);
+  if (vectors == 2) return MultiplyTile<2>(rows, weights, tokens, depth, start, tile);
+  return MultiplyTile<1>(rows, weights, tokens, depth, start, tile);
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -133,54 +141,58 @@ HWY_INLINE void TurnFour(const float* from, hn::Vec<FourTag> (&to)[4]) {
 }
 #endif
 
-// out[t][r] = before[t * before_stride + r] + tile[r][t]: before is the bias, with stride 0, or out itself.
-HWY_INLINE void AddTile(const float* tile, std::size_t rows, std::size_t tokens, const float* before,
-                        std::int64_t before_stride, float* out, std::int64_t out_stride) {
+// out[t][r] = tile[r][t] + bias[r]
+HWY_INLINE void WriteTile(const float* tile, std::size_t rows, std::size_t tokens, const float* bias,
+                          float* out, std::int64_t out_stride) {
   std::size_t r = 0;
 #if HWY_TARGET != HWY_SCALAR
   const FourTag d;
   for (; r + 4 <= rows; r += 4) {
-    const float* from = before + r;
+    const auto four = hn::LoadU(d, bias + r);
     float* to = out + r;
     std::size_t t = 0;
     for (; t + 4 <= tokens; t += 4) {
       hn::Vec<FourTag> turned[4];
       TurnFour(tile + r * kTileTokens + t, turned);
       SHARPMAX_UNROLL
-      for (std::size_t i = 0; i < 4; ++i, from += before_stride, to += out_stride) {
-        hn::StoreU(hn::Add(hn::LoadU(d, from), turned[i]), d, to);
-      }
+      for (std::size_t i = 0; i < 4; ++i, to += out_stride) hn::StoreU(hn::Add(turned[i], four), d, to);
     }
-    for (; t < tokens; ++t, from += before_stride, to += out_stride) {
-      for (std::size_t i = 0; i < 4; ++i) to[i] = from[i] + tile[(r + i) * kTileTokens + t];
+    for (; t < tokens; ++t, to += out_stride) {
+      for (std::size_t i = 0; i < 4; ++i) to[i] = tile[(r + i) * kTileTokens + t] + bias[r + i];
     }
   }
 #endif
   for (; r < rows; ++r) {
     for (std::size_t t = 0; t < tokens; ++t) {
-      const auto token = static_cast<std::int64_t>(t);
-      out[token * out_stride + static_cast<std::int64_t>(r)] =
-          before[token * before_stride + static_cast<std::int64_t>(r)] + tile[r * kTileTokens + t];
+      out[static_cast<std::int64_t>(t) * out_stride + static_cast<std::int64_t>(r)] =
+          tile[r * kTileTokens + t] + bias[r];
     }
   }
 }
 
-// All tokens times `rows` rows of one panel, added to the bias; or to what there is, where there is none.
-void MultiplyPanel(const float* panel, std::size_t rows, const PackedTokens& all, std::int64_t first_input,
-                   std::size_t depth, const float* bias, float* out, std::int64_t out_stride) {
-  HWY_ALIGN float tile[kTileRows * kTileTokens];
+std::size_t TileFloats(std::size_t rows, std::int64_t tokens) {
+  return (rows + kTileRows - 1) / kTileRows * static_cast<std::size_t>(TokenPanels(tokens)) * kTileRows *
+         kTileTokens;
+}
+
+// All tokens times the rows of one panel. Tiles wait in task.tiles until the last of their inputs, and only
+// then are turned over into the outputs.
+void MultiplyPanel(const PanelTask& task) {
+  const PackedTokens& all = *task.tokens;
+  float* tile = task.tiles;
   for (std::int64_t p = 0; p < TokenPanels(all.tokens); ++p) {
     const std::int64_t first = p * static_cast<std::int64_t>(kTileTokens);
     const auto left = static_cast<std::size_t>(all.tokens - first);
     const std::size_t vectors = PanelVectors(left);
     const float* tokens = all.packed + static_cast<std::size_t>(p * all.inputs) * kTileTokens +
-                          static_cast<std::size_t>(first_input) * vectors * kLanes;
-    for (std::size_t r = 0; r < rows; r += kTileRows) {
-      const std::size_t count = std::min(kTileRows, rows - r);
-      MultiplyTile(count, vectors, panel + r * kPanelStride, tokens, depth, tile);
-      float* to = out + first * out_stride + static_cast<std::int64_t>(r);
-      AddTile(tile, count, std::min(left, kTileTokens), bias != nullptr ? bias + r : to,
-              bias != nullptr ? 0 : out_stride, to, out_stride);
+                          static_cast<std::size_t>(task.first_input) * vectors * kLanes;
+    for (std::size_t r = 0; r < task.rows; r += kTileRows, tile += kTileRows * kTileTokens) {
+      const std::size_t count = std::min(kTileRows, task.rows - r);
+      MultiplyTile(count, vectors, task.panel + r * kPanelStride, tokens, task.depth,
+                   task.first_input == 0 ? Start::here : Start::before, tile);
+      if (!task.last) continue;
+      WriteTile(tile, count, std::min(left, kTileTokens), task.bias + r,
+                task.out + first * task.out_stride + static_cast<std::int64_t>(r), task.out_stride);
     }
   }
 }
@@ -192,9 +204,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sharpmax::model {
 
+// Of the unpacked rows, which are rounded up to four.
+static std::size_t panel_weights(std::int64_t rows) {
+  return static_cast<std::size_t>((rows + 3) / 4 * 4 * kPanelStride);
+}
+
 HWY_EXPORT(TokenPanels);
 HWY_EXPORT(PackedFloats);
 HWY_EXPORT(PackTokens);
+HWY_EXPORT(TileFloats);
 HWY_EXPORT(MultiplyPanel);
 
 std::int64_t token_panels(std::int64_t tokens) { return HWY_DYNAMIC_DISPATCH(TokenPanels)(tokens); }
@@ -208,23 +226,38 @@ void pack_tokens(const PackedTokens& tokens, std::int64_t panel, std::int64_t fi
   HWY_DYNAMIC_DISPATCH(PackTokens)(tokens, panel, first_input, end_input);
 }
 
+std::size_t panel_floats(std::int64_t rows, std::int64_t tokens) {
+  const auto count = static_cast<std::size_t>(rows);
+  return panel_weights(rows) + count + HWY_DYNAMIC_DISPATCH(TileFloats)(count, tokens);
+}
+
 void multiply_rows(const ProductTerm& term, std::int64_t begin, std::int64_t end, const PackedTokens& tokens,
                    float* panel) {
   const std::int64_t rows = end - begin, inputs = tokens.inputs;
   const std::int64_t unit = std::max<std::int64_t>(32, layout_of(term.weight.type).block);
   const std::int64_t parts = std::max<std::int64_t>(1, (inputs + kPanelDepth - 1) / kPanelDepth);
-  const std::int64_t depth = ((inputs + parts - 1) / parts + unit - 1) / unit * unit;  // at most kPanelDepth
+  // At most kPanelDepth, and something even where there are no inputs.
+  const std::int64_t depth = std::max(unit, ((inputs + parts - 1) / parts + unit - 1) / unit * unit);
   // Rows that fill up the last tile are weights of 0.
-  std::fill_n(panel + rows * kPanelStride, (rows + 3) / 4 * 4 * kPanelStride - rows * kPanelStride, 0.0f);
-  const std::vector<float> none(term.bias == nullptr ? static_cast<std::size_t>(rows) : 0, 0.0f);
-  const float* before = term.bias == nullptr ? none.data() : term.bias + begin;
-  for (std::int64_t first = 0; first == 0 || first < inputs; first += depth) {
+  std::fill(panel + rows * kPanelStride, panel + panel_weights(rows), 0.0f);
+  const auto tile_floats = HWY_DYNAMIC_DISPATCH(TileFloats)(static_cast<std::size_t>(rows), tokens.tokens);
+  float* tiles = panel + panel_weights(rows);
+  float* no_bias = tiles + tile_floats;
+  std::fill_n(no_bias, rows, 0.0f);
+  PanelTask task{.panel = panel,
+                 .rows = static_cast<std::size_t>(rows),
+                 .tokens = &tokens,
+                 .bias = term.bias == nullptr ? no_bias : term.bias + begin,
+                 .tiles = tiles,
+                 .out = term.out + begin,
+                 .out_stride = term.out_stride};
+  for (std::int64_t first = 0; !task.last; first += depth) {
     const std::int64_t count = std::min(depth, inputs - first);
     unpack_panel({&term.weight, begin, end, first, count, panel});
-    HWY_DYNAMIC_DISPATCH(MultiplyPanel)
-    (panel, static_cast<std::size_t>(rows), tokens, first, static_cast<std::size_t>(count), before,
-     term.out + begin, term.out_stride);
-    before = nullptr;
+    task.first_input = first;
+    task.depth = static_cast<std::size_t>(count);
+    task.last = first + count == inputs;
+    HWY_DYNAMIC_DISPATCH(MultiplyPanel)(task);
   }
 }
 
