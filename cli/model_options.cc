@@ -24,6 +24,16 @@ model::CacheType cache_type(const std::string& name) {
   return name == "float16" ? model::CacheType::float16 : model::CacheType::float32;
 }
 
+// A model that does not run here is a file that is not what was wanted, as one that is broken.
+model::Model opened(const std::string& path) {
+  try {
+    return model::Model(path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) throw Error(ErrorCode::bad_file, error.what());
+    throw;
+  }
+}
+
 std::optional<model::NormalizerTable> table_of(const model::Model& model, const ModelOptions& o) {
   const model::Configuration& c = model.configuration();
   if (!o.normalizers.empty())
@@ -35,6 +45,14 @@ std::optional<model::NormalizerTable> table_of(const model::Model& model, const 
 double cache_bytes(const model::Configuration& c, std::int64_t tokens, const std::string& type) {
   return 2.0 * (type == "float16" ? 2.0 : 4.0) * static_cast<double>(c.layers) *
          static_cast<double>(c.kv_width()) * static_cast<double>(tokens);
+}
+
+void note_untrained(const model::Configuration& c, std::int64_t tokens) {
+  if (tokens <= c.context || c.rope.scaling.kind != model::RopeScaling::Kind::none) return;
+  narrate(fmt::format(
+      "note: {} tokens are more than the {} that the model was trained on; --rope-scaling ntk:{:.3g} "
+      "may serve it better",
+      grouped(tokens), grouped(c.context), static_cast<double>(tokens) / static_cast<double>(c.context)));
 }
 
 void check_memory(const model::Configuration& c, std::int64_t tokens, const std::string& type) {
@@ -92,7 +110,7 @@ void add_model_options(CLI::App& words, ModelOptions& o) {
 
 model::Model open_model(const ModelOptions& o) {
   if (o.model.empty()) refuse("no model was given; `make model` fetches a small one");
-  model::Model model(o.model);
+  model::Model model = opened(o.model);
   const model::Configuration& c = model.configuration();
   if ((!o.rope_scaling.empty() || o.rope_base) && c.rope.features == 0)
     refuse(fmt::format("--rope-scaling and --rope-base: a {} model has learned positions, not rotary ones",
@@ -111,17 +129,13 @@ std::int64_t context_of(const model::Model& model, const ModelOptions& o) {
   if (context > c.context && c.rope.features == 0)
     refuse(fmt::format("--context {}: a {} model has learned {} positions and has none beyond", context,
                        c.architecture, c.context));
-  if (context > c.context && c.rope.scaling.kind == model::RopeScaling::Kind::none)
-    narrate(fmt::format(
-        "note: {} tokens are more than the {} that the model was trained on; --rope-scaling ntk:{:.2g} "
-        "may serve it better",
-        grouped(context), grouped(c.context), static_cast<double>(context) / static_cast<double>(c.context)));
   return context;
 }
 
 std::unique_ptr<model::Session> open_session(const model::Model& model, const ModelOptions& o,
                                              std::int64_t tokens) {
   check_memory(model.configuration(), tokens, o.cache);
+  note_untrained(model.configuration(), tokens);
   model::SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = cache_type(o.cache);

@@ -29,7 +29,8 @@ void add_model_options(CLI::App& words, ModelOptions& options);
 // Opened, with the positions that were asked for.
 model::Model open_model(const ModelOptions& options);
 
-// A session with room for `tokens`. Throws Limit where the cache does not fit into memory.
+// A session with room for `tokens`; narrates where they are more than the model was trained on. Throws Limit
+// where the cache does not fit into memory.
 std::unique_ptr<model::Session> open_session(const model::Model& model, const ModelOptions& options,
                                              std::int64_t tokens);
 

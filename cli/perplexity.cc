@@ -18,7 +18,7 @@ namespace sharpmax::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "The text is cut into chunks of --length tokens; each is read from an empty cache.\n"
+    "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
     "With --json FILE every finished chunk is saved at once, and --resume goes on\n"
     "from there to the same answer.\n"
     "\n"

@@ -25,7 +25,7 @@ constexpr const char* kFooter =
     "  sharpmax run SmolLM2.gguf --prompt \"The capital of France is\" --tokens 20\n"
     "  sharpmax run SmolLM2.gguf --chat --prompt \"Why is the sky blue?\" \\\n"
     "      --temperature 0.7 --top-p 0.9 --seed 1\n"
-    "  sharpmax run SmolLM2.gguf --prompt-file story.txt --normalizer softmax:beta=1.2";
+    "  sharpmax run SmolLM2.gguf --prompt-file a.txt --normalizer softmax:beta=1.2";
 
 struct RunOptions {
   ModelOptions model;

@@ -7,7 +7,7 @@
 
 namespace sharpmax {
 
-std::string read_text(const std::filesystem::path& path);                   // throws Error
+std::string read_text(const std::filesystem::path& path);  // throws Error; pipes are read to their end
 void write_text(const std::filesystem::path& path, std::string_view text);  // by an atomic rename
 
 }  // namespace sharpmax

@@ -1,0 +1,244 @@
+"""`sharpmax run` and `sharpmax perplexity` at the command line, over a tiny model made here: what they print, what they
+refuse, and that work cut short is not lost."""
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+import tokenizers
+import torch
+import transformers
+
+BINARY = os.environ["SHARPMAX_BINARY"]
+CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+          "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+TEXT = "It was the best of times, it was the worst of times, it was the age of wisdom. " * 30
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tiny")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<|end|>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator([TEXT], trainer)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", chat_template=CHATML)
+    fast.save_pretrained(path)
+    torch.manual_seed(1)
+    config = transformers.LlamaConfig(vocab_size=len(fast), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                      num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
+                                      eos_token_id=0)
+    model = transformers.LlamaForCausalLM(config).float()
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim == 2:
+                weight.normal_(0, 1.5 / weight.shape[-1] ** 0.5)
+        model.lm_head.weight[0] = -model.lm_head.weight[0].abs()
+    model.save_pretrained(path)
+    (path / "text.txt").write_text(TEXT)
+    return path
+
+
+def sharpmax(*words, **options):
+    return subprocess.run([BINARY, *map(str, words)], capture_output=True, timeout=120, **options)
+
+
+def refused(code, *words, **options):
+    done = sharpmax(*words, **options)
+    assert done.returncode == code, done
+    assert done.stdout == b""
+    sentence = done.stderr.decode()
+    assert sentence.startswith("sharpmax: ") and sentence.count("\n") == 1, sentence
+    return sentence
+
+
+def run_json(folder, *words):
+    done = sharpmax("run", folder, "--json", "--tokens", 24, *words)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def test_greedy_text_is_that_of_transformers(folder):
+    fast = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    prompt = fast("It was the", return_tensors="pt")
+    wanted = model.generate(**prompt, max_new_tokens=24, do_sample=False)[0, prompt.input_ids.shape[1]:].tolist()
+    if wanted[-1] == 0:
+        wanted.pop()
+    got = run_json(folder, "--prompt", "It was the")
+    assert got["tokens"] == wanted
+    assert got["text"] == fast.decode(wanted)
+    text = sharpmax("run", folder, "--prompt", "It was the", "--tokens", 24)
+    assert text.stdout.decode(errors="replace") == fast.decode(wanted) + "\n"
+    assert "tokens/s" in text.stderr.decode()
+
+
+def test_a_seed_gives_the_same_text_again_and_another_seed_another(folder):
+    words = ["--prompt", "It", "--temperature", 1.5]
+    first = run_json(folder, *words, "--seed", 1)["tokens"]
+    assert run_json(folder, *words, "--seed", 1, "--threads", 1)["tokens"] == first
+    assert run_json(folder, *words, "--seed", 2)["tokens"] != first
+    greedy = run_json(folder, "--prompt", "It")["tokens"]
+    assert run_json(folder, *words, "--top-k", 1)["tokens"] == greedy
+    assert run_json(folder, *words, "--top-p", 1e-9)["tokens"] == greedy
+
+
+def test_a_normalizer_is_heeded_and_a_table_of_it_is_the_same(folder, tmp_path):
+    plain = run_json(folder, "--prompt", TEXT[:300])["tokens"]
+    hard = run_json(folder, "--prompt", TEXT[:300], "--normalizer", "hard")["tokens"]
+    assert hard != plain
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps({"schema": "sharpmax.normalizers/1", "layers": [
+        {"layer": layer, "normalizer": "hard"} for layer in range(2)]}))
+    assert run_json(folder, "--prompt", TEXT[:300], "--normalizers", table)["tokens"] == hard
+
+
+def test_chat_wraps_the_prompt_as_the_template_does(folder):
+    fast = transformers.AutoTokenizer.from_pretrained(folder)
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}]
+    text = fast.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    wanted = fast(text, add_special_tokens=False).input_ids
+    assert run_json(folder, "--chat", "--system", "Be brief.", "--prompt", "Who?")["prompt_tokens"] == wanted
+
+
+def test_special_words_are_text_unless_asked_for(folder):
+    assert 0 not in run_json(folder, "--prompt", "a<|end|>b")["prompt_tokens"]
+    assert 0 in run_json(folder, "--prompt", "a<|end|>b", "--special")["prompt_tokens"]
+
+
+def test_prompts_come_from_files_and_standard_input(folder, tmp_path):
+    (tmp_path / "p").write_text("It was")
+    words = ["--tokens", 8, "--quiet"]
+    wanted = sharpmax("run", folder, "--prompt", "It was", *words).stdout
+    assert sharpmax("run", folder, "--prompt-file", tmp_path / "p", *words).stdout == wanted
+    assert sharpmax("run", folder, "--prompt-file", "-", *words, input=b"It was").stdout == wanted
+
+
+def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):
+    assert "empty" in refused(2, "run", folder, "--prompt", "")
+    assert "no prompt" in refused(2, "run", folder)
+    assert "no model" in refused(2, "run", "--prompt", "a")
+    assert "room for 256" in refused(4, "run", folder, "--prompt", TEXT * 3)
+    assert "room for 4" in refused(4, "run", folder, "--prompt", TEXT, "--context", 4)
+    assert "temperature" in refused(2, "run", folder, "--prompt", "a", "--temperature", -1)
+    assert "top-p" in refused(2, "run", folder, "--prompt", "a", "--top-p", 0)
+    assert "--system goes with --chat" in refused(2, "run", folder, "--prompt", "a", "--system", "b")
+    assert "rope scaling" in refused(2, "run", folder, "--prompt", "a", "--rope-scaling", "ntk")
+    assert "softmaxx" in refused(2, "run", folder, "--prompt", "a", "--normalizer", "softmaxx")
+    assert "not enough memory" in refused(4, "run", folder, "--prompt", "a", "--context", 2**30, "--tokens", 2**30)
+    assert "missing.gguf" in refused(3, "run", tmp_path / "missing.gguf", "--prompt", "a")
+
+
+def test_a_table_that_names_a_head_that_is_not_there_is_refused(folder, tmp_path):
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps({"schema": "sharpmax.normalizers/1", "heads": [{"layer": 1, "head": 4, "normalizer": "hard"}]}))
+    for verb, words in (("run", ["--prompt", "a"]), ("perplexity", ["--text", folder / "text.txt"])):
+        assert "there is no head 4 in layer 1" in refused(3, verb, folder, "--normalizers", table, *words)
+
+
+def copy_with(folder, target, change):
+    target.mkdir()
+    for file in folder.iterdir():
+        (target / file.name).write_bytes(file.read_bytes())
+    config = json.loads((target / "config.json").read_text())
+    change(config)
+    (target / "config.json").write_text(json.dumps(config))
+    return target
+
+
+def test_models_that_cannot_run_are_refused(folder, tmp_path):
+    def become(**words):
+        return lambda config: config.update(words)
+
+    cases = {
+        "unknown": (become(model_type="mamba"), "gpt2 (GPT-2)"),
+        "heads": (become(num_key_value_heads=3), "4 query heads cannot share 3"),
+        "none": (become(num_attention_heads=0), "between 1 and 2^31"),
+        "layers": (become(num_hidden_layers=3), "there is no tensor"),
+        "width": (become(hidden_size=16, head_dim=8), "was wanted"),
+        "text": (become(num_hidden_layers="2"), "must be a whole number"),
+        "activation": (become(hidden_act="relu"), "'relu'"),
+        "rope": (become(rope_parameters={"rope_type": "longrope", "rope_theta": 1e4}), "'longrope'"),
+    }
+    for name, (change, words) in cases.items():
+        model = copy_with(folder, tmp_path / name, change)
+        assert words in refused(3, "run", model, "--prompt", "a"), name
+
+
+def test_a_chat_template_that_is_not_chatml_is_unsupported(folder, tmp_path):
+    model = copy_with(folder, tmp_path / "m", lambda config: None)
+    for file in ("chat_template.jinja", "tokenizer_config.json"):
+        if (model / file).exists():
+            (model / file).write_text((model / file).read_text().replace("im_start", "turn"))
+    assert "ChatML" in refused(2, "run", model, "--chat", "--prompt", "a")
+
+
+def perplexity(folder, *words):
+    done = sharpmax("perplexity", folder, "--text", folder / "text.txt", "--length", 200, "--json", "-", *words)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def test_losses_are_those_of_transformers(folder):
+    fast = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokens = fast(TEXT, add_special_tokens=False, return_tensors="pt").input_ids[0]
+    got = perplexity(folder)
+    assert got["complete"] and got["settings"]["tokens"] == len(tokens)
+    wanted = []
+    for chunk in tokens.split(200):
+        if len(chunk) > 1:
+            with torch.no_grad():
+                wanted += torch.nn.functional.cross_entropy(model(chunk[None]).logits[0, :-1], chunk[1:], reduction="none").tolist()
+    losses = [loss for chunk in got["chunks"] for loss in chunk["losses"]]
+    assert losses == pytest.approx(wanted, abs=2e-3)
+    assert got["all"]["loss"] == pytest.approx(sum(wanted) / len(wanted), abs=1e-4)
+    assert got["all"]["perplexity"] == pytest.approx(math.exp(got["all"]["loss"]))
+    assert sum(bucket["tokens"] for bucket in got["buckets"]) == len(wanted)
+    assert [bucket["from"] for bucket in got["buckets"]] == [0, 128]
+
+
+def test_a_killed_run_goes_on_to_the_same_answer(folder, tmp_path):
+    whole, cut = tmp_path / "whole.json", tmp_path / "cut.json"
+    (tmp_path / "long.txt").write_text(TEXT * 40)
+    words = [BINARY, "perplexity", folder, "--text", tmp_path / "long.txt", "--length", "64", "--json"]
+    subprocess.run([*words, whole], check=True, capture_output=True)
+    running = subprocess.Popen([*words, cut], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.time() + 60
+    while time.time() < deadline and not (cut.exists() and json.loads(cut.read_text())["chunks"]):
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    first = json.loads(cut.read_text())
+    assert 0 < len(first["chunks"]) and not first["complete"], "the run was over before it was killed"
+    subprocess.run([*words, cut, "--resume"], check=True, capture_output=True)
+    results = [json.loads(path.read_text()) for path in (whole, cut)]
+    for result in results:
+        del result["seconds"], result["command"]
+    assert results[0] == results[1]
+    other = sharpmax("perplexity", folder, "--text", tmp_path / "long.txt", "--length", 32, "--json", cut, "--resume")
+    assert other.returncode == 3 and b"other settings" in other.stderr
+
+
+def test_interrupting_generation_exits_130(folder):
+    running = subprocess.Popen([BINARY, "run", folder, "--prompt", "It", "--tokens", "1000000", "--context", "1000000",
+                                "--temperature", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert running.stdout.read(1)
+    running.send_signal(signal.SIGINT)
+    running.stdout.read()
+    assert running.wait(timeout=20) == 130
+
+
+def test_the_table_fits_80_columns(folder):
+    done = sharpmax("perplexity", folder, "--text", folder / "text.txt")
+    assert done.returncode == 0
+    assert all(len(line) <= 80 for line in done.stdout.decode().splitlines())
+    for verb in ("run", "perplexity"):
+        assert all(len(line) <= 80 for line in sharpmax(verb, "--help").stdout.decode().splitlines())
