@@ -85,7 +85,7 @@ inline const std::vector<AttentionCase>& attention_cases() {
       {.name = "narrowest head", .queries = 11, .keys = 23, .feature = 1, .value_feature = 3},
       {.name = "a thousand keys and more", .queries = 13, .keys = 1031, .feature = 8},
       {.name = "sharp scores", .heads = 2, .kv_heads = 2, .queries = 18, .keys = 90, .feature = 64, .spread = 2.0},
-      {.name = "soft cap", .heads = 2, .kv_heads = 1, .queries = 19, .keys = 257, .feature = 20, .soft_cap = 0.75},
+      {.name = "soft cap", .heads = 2, .kv_heads = 1, .queries = 19, .keys = 257, .feature = 20, .spread = 2.0, .soft_cap = 3.0},
       {.name = "soft cap far above the scores", .queries = 19, .keys = 33, .feature = 20, .soft_cap = 1e6},
       {.name = "soft cap far below the scores, causal", .queries = 33, .keys = 33, .feature = 20, .causal = Causal::bottom_right, .soft_cap = 0.5},
       {.name = "soft cap, mask, bias, window", .heads = 2, .kv_heads = 1, .queries = 33, .keys = 65, .feature = 72, .window = {.left = 40, .right = 9}, .mask = Spread::per_query_and_key, .bias = Spread::per_head_and_key, .spread = 1.5, .soft_cap = 2.0},

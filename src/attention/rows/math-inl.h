@@ -141,8 +141,13 @@ class SoftCap {
     const Floats v = hn::Add(power, rest);
     return {v, hn::Sub(hn::Sub(one, power), rest), hn::Add(one, v)};
   }
+  // Near the cap as c - c 2 v / (1 + v): the roundings of the quotient count only for what is missing to c.
   HWY_INLINE Floats Cap(Floats x, const Parts& parts) const {
-    return hn::CopySign(hn::Mul(Splat(cap_), hn::Div(parts.one_minus_v, parts.one_plus_v)), x);
+    const Floats cap = Splat(cap_);
+    const auto near = hn::Lt(parts.v, Splat(0.25f));
+    const Floats above = hn::IfThenElse(near, hn::Add(parts.v, parts.v), parts.one_minus_v);
+    const Floats share = hn::Mul(cap, hn::Div(above, parts.one_plus_v));
+    return hn::CopySign(hn::IfThenElse(near, hn::Sub(cap, share), share), x);
   }
 
   BinaryExponent exponent_;

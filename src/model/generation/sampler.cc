@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "sharpmax/error.h"
 
@@ -36,39 +35,48 @@ Sampler::Sampler(const Sampling& sampling) : sampling_(sampling), random_(sampli
 
 Token Sampler::pick(std::span<const float> logits) {
   const Token best = likeliest(logits);
-  if (sampling_.temperature == 0) return best;
   const double top = logits[static_cast<std::size_t>(best)];
-  order_.resize(logits.size());
-  std::iota(order_.begin(), order_.end(), Token{0});
-  std::erase_if(order_, [&](Token t) { return std::isnan(logits[static_cast<std::size_t>(t)]); });
-  const auto before = [&](Token a, Token b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  if (sampling_.top_k > 0 && static_cast<std::size_t>(sampling_.top_k) < order_.size()) {
-    std::nth_element(order_.begin(), order_.begin() + sampling_.top_k, order_.end(), before);
-    order_.resize(static_cast<std::size_t>(sampling_.top_k));
+  if (sampling_.temperature == 0 || !std::isfinite(top)) return best;
+  candidates_.clear();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) continue;
+    candidates_.push_back({std::exp((logits[i] - top) / sampling_.temperature), static_cast<Token>(i)});
   }
-  if (order_.empty() || !std::isfinite(top)) return best;
-  std::sort(order_.begin(), order_.end(), before);
-  weight_.clear();
+  keep_top_k();
   double total = 0;
-  for (const Token t : order_) {
-    weight_.push_back(std::exp((logits[static_cast<std::size_t>(t)] - top) / sampling_.temperature));
-    total += weight_.back();
-  }
-  std::size_t kept = 0;
-  double reached = 0;
-  while (kept < weight_.size() && reached < sampling_.top_p * total) reached += weight_[kept++];
-  kept = std::max<std::size_t>(kept, 1);
+  for (const Candidate& c : candidates_) total += c.weight;
+  if (sampling_.top_p < 1) total = keep_top_p(total);
   const auto bits = random_.bits(drawn_++);
   const double uniform = static_cast<double>((std::uint64_t{bits[0]} << 21) ^ (bits[1] >> 11)) * 0x1p-53;
-  double left = uniform * reached;
-  for (std::size_t i = 0; i < kept; ++i) {
-    left -= weight_[i];
-    if (left < 0) return order_[i];
+  double left = uniform * total;
+  for (const Candidate& c : candidates_) {
+    left -= c.weight;
+    if (left < 0) return c.token;
   }
-  return order_[kept - 1];
+  return candidates_.back().token;
+}
+
+void Sampler::keep_top_k() {
+  const auto k = static_cast<std::size_t>(sampling_.top_k);
+  if (k == 0 || k >= candidates_.size()) return;
+  std::nth_element(candidates_.begin(), candidates_.begin() + sampling_.top_k, candidates_.end(), heavier);
+  candidates_.resize(k);
+  std::sort(candidates_.begin(), candidates_.end(),
+            heavier);  // so that the draw does not hang on how they were found
+}
+
+// A heap gives the heaviest one by one: few are wanted of very many.
+double Sampler::keep_top_p(double total) {
+  const auto lighter = [](const Candidate& a, const Candidate& b) { return heavier(b, a); };
+  std::make_heap(candidates_.begin(), candidates_.end(), lighter);
+  auto end = candidates_.end();
+  double reached = 0;
+  do {
+    std::pop_heap(candidates_.begin(), end, lighter);
+    reached += (--end)->weight;
+  } while (reached < sampling_.top_p * total && end != candidates_.begin());
+  candidates_.erase(candidates_.begin(), end);
+  return reached;
 }
 
 }  // namespace sharpmax::model

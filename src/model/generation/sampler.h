@@ -28,11 +28,21 @@ class Sampler {
   Token pick(std::span<const float> logits);
 
  private:
+  struct Candidate {
+    double weight;
+    Token token;
+  };
+  // Of equals the lower number.
+  static bool heavier(const Candidate& a, const Candidate& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
+  }
+  void keep_top_k();
+  double keep_top_p(double total);  // the weight that is kept
+
   Sampling sampling_;
   CounterRandom random_;
   std::uint64_t drawn_ = 0;
-  std::vector<Token> order_;
-  std::vector<double> weight_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace sharpmax::model

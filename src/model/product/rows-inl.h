@@ -31,6 +31,18 @@ struct Sums {
   FloatVec at[kRows][kTokens][kWays];
 };
 
+// Rows of a group are short and read side by side, which the machine's own prefetching does not see through:
+// without this, weights came at a quarter of the memory's speed and generation from SmolLM2 took 1.6 times as
+// long. Groups lie one behind the other, so what is ahead will be read; past the end of the weights a
+// prefetch does nothing.
+template <std::size_t kBytesHere>
+HWY_INLINE void PrefetchAhead(const Byte* from) {
+  constexpr std::size_t kAhead = 4096, kLine = 64;  // of 1, 2, 4, 8 KB the best
+
+  SHARPMAX_UNROLL
+  for (std::size_t at = 0; at < kBytesHere; at += kLine) __builtin_prefetch(from + kAhead + at);
+}
+
 // Adds one block of every row.
 template <class Format, std::size_t kRows, std::size_t kTokens>
 HWY_INLINE void AddBlock(const Byte* const (&rows)[kRows], const float* const (&in)[kTokens],
@@ -118,6 +130,7 @@ HWY_INLINE void DotGroup(const Byte* const (&rows)[kRows], const float* const (&
   std::size_t byte = 0, element = 0;
 #pragma GCC unroll 1
   for (; element + Format::kBlock <= inputs; element += Format::kBlock, byte += Format::kBytes) {
+    PrefetchAhead<kRows * Format::kBytes>(rows[0] + byte * kRows);
     AddBlock<Format, kRows, kTokens>(rows, in, byte, element, sums);
   }
   if constexpr (Format::kEndsAnywhere) {
