@@ -73,11 +73,12 @@ retrieval-results: ## run the presets of retrieve and the recipe's ingredients; 
 retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
 	@scripts/update-docs
 
-readme: ## draw docs/needle.svg and fill the README's demo block from what the command line measures
+readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures
 	@scripts/setup packages
 	@scripts/build command-line
 	@scripts/needle-figure
 	@scripts/update-readme demo
+	@scripts/update-readme model-demo
 
 format: ## clang-format over every C++ file
 	@git ls-files '*.h' '*.cc' | xargs clang-format -i

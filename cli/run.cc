@@ -1,6 +1,7 @@
 // `sharpmax run`: a model continues a prompt, as it comes.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -129,12 +130,21 @@ int run(const RunOptions& o) {
   check_length(length, context);
   const auto session = open_session(model, o.model, std::min(context, length + o.tokens));
 
+  Progress progress;
   model::TextStream stream(model.tokenizer());
   std::vector<model::Token> generated;
-  model::Generation wish{.most = o.tokens, .stops = model.tokenizer().ends().stops};
+  model::Generation wish{
+      .most = o.tokens, .stops = model.tokenizer().ends().stops, .known = model.tokenizer().size()};
   wish.on_token = [&](model::Token token) {
+    if (generated.empty()) progress.show("");
     generated.push_back(token);
     if (!o.json) print_stream(stream.push(token));
+  };
+  wish.on_prompt = [&, start = std::chrono::steady_clock::now()](std::int64_t done) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    progress.show(
+        fmt::format("reading the prompt: {} of {} tokens, {} left", grouped(done), grouped(length),
+                    duration(seconds * static_cast<double>(length - done) / static_cast<double>(done))));
   };
   model::GenerationTimes times;
   const model::Ending ending = model::generate(*session, prompt, sampler, wish, times);

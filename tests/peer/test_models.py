@@ -1,85 +1,13 @@
 """Tiny generated models of every architecture: the same logits as `transformers` in float32, at every position, in one
-block, in several, and step by step."""
-import json
-import os
-import pathlib
-import subprocess
-
+block, in several, and step by step; from folders, and from GGUF files, where llama.cpp says the same."""
 import numpy
 import pytest
 import torch
 import transformers
 
-TOOL = pathlib.Path(os.environ["SHARPMAX_BINARY"]).parent / "tests" / "logits_tool"
-LENGTH = 45
-VOCABULARY = 101
-
-LLAMA = dict(vocab_size=VOCABULARY, hidden_size=48, intermediate_size=80, num_hidden_layers=3, num_attention_heads=6,
-             num_key_value_heads=2, max_position_embeddings=64)
-GEMMA = dict(vocab_size=VOCABULARY, hidden_size=48, intermediate_size=80, num_hidden_layers=4, num_attention_heads=4,
-             num_key_value_heads=2, head_dim=16, max_position_embeddings=64)
-
-
-def rope(**words):
-    return {"rope_parameters": {"rope_theta": 10000.0, **words}}
-
-
-MODELS = {
-    "gpt2": transformers.GPT2Config(vocab_size=VOCABULARY, n_embd=48, n_layer=3, n_head=4, n_positions=64),
-    "gpt2 with an inner width": transformers.GPT2Config(
-        vocab_size=VOCABULARY, n_embd=48, n_layer=2, n_head=3, n_positions=64, n_inner=56),
-    "llama": transformers.LlamaConfig(**LLAMA),
-    "llama, tied": transformers.LlamaConfig(**LLAMA, tie_word_embeddings=True),
-    "llama with biases": transformers.LlamaConfig(**LLAMA, attention_bias=True, mlp_bias=True),
-    "llama with heads wider than its width": transformers.LlamaConfig(**LLAMA, head_dim=16),
-    "llama, linear": transformers.LlamaConfig(**LLAMA, **rope(rope_type="linear", factor=2.5)),
-    "llama, yarn": transformers.LlamaConfig(**LLAMA, **rope(
-        rope_type="yarn", factor=4.0, original_max_position_embeddings=16)),
-    "llama, yarn with its own numbers": transformers.LlamaConfig(**LLAMA, **rope(
-        rope_type="yarn", factor=4.0, original_max_position_embeddings=24, beta_fast=8.0, beta_slow=0.5,
-        attention_factor=1.3)),
-    "llama 3": transformers.LlamaConfig(**LLAMA, **rope(
-        rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-        original_max_position_embeddings=32)),
-    "mistral": transformers.MistralConfig(**LLAMA, sliding_window=7),
-    "mistral without a window": transformers.MistralConfig(**LLAMA, sliding_window=None),
-    "qwen2": transformers.Qwen2Config(**LLAMA),
-    "qwen2 with windows": transformers.Qwen2Config(**LLAMA, use_sliding_window=True, sliding_window=9,
-                                                   max_window_layers=1),
-    "gemma": transformers.GemmaConfig(**GEMMA),
-    "gemma2": transformers.Gemma2Config(**GEMMA, query_pre_attn_scalar=24, sliding_window=6,
-                                        attn_logit_softcapping=3.0, final_logit_softcapping=2.0),
-    "gemma2 without caps": transformers.Gemma2Config(**GEMMA, query_pre_attn_scalar=16, sliding_window=6,
-                                                     attn_logit_softcapping=None, final_logit_softcapping=None),
-}
-
-
-def make(name, folder):
-    """A model with weights large enough that every part shows in the logits, saved; and the logits it gives."""
-    config = MODELS[name]
-    config.attn_implementation = "eager"
-    torch.manual_seed(sum(map(ord, name)))
-    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
-    with torch.no_grad():
-        for part, weight in model.named_parameters():
-            if weight.ndim == 1:
-                weight += 0.3 * torch.randn_like(weight)
-            else:
-                weight.copy_(torch.randn_like(weight) / weight.shape[-1] ** 0.5 * (3 if "embed" in part else 1.5))
-    model.save_pretrained(folder, safe_serialization=True)
-    tokens = torch.randint(0, VOCABULARY, (LENGTH,))
-    with torch.no_grad():
-        logits = model(tokens[None]).logits[0]
-    return tokens.tolist(), logits.numpy()
-
-
-def ours(folder, tokens, tmp_path, **words):
-    out = tmp_path / "logits"
-    wish = {"model": str(folder), "tokens": tokens, "out": str(out), **words}
-    answer = subprocess.run([TOOL], input=json.dumps(wish) + "\n", capture_output=True, text=True, timeout=120)
-    reply = json.loads(answer.stdout)
-    assert reply.get("written"), reply
-    return numpy.fromfile(out, numpy.float32).reshape(len(tokens), reply["vocabulary"])
+import llama_cpp
+import tiny_gguf
+from tiny_models import LENGTH, LLAMA, MODELS, make, ours, rope
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -89,3 +17,38 @@ def test_logits_are_those_of_transformers(name, tmp_path):
     for words in ({}, {"block": 7}, {"one_by_one": 20}, {"one_by_one": LENGTH, "threads": 2}):
         got = ours(tmp_path / "model", tokens, tmp_path, **words)
         assert numpy.abs(got - wanted).max() <= bar, words
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "llama, tied", "llama with heads wider than its width", "llama 3", "llama, yarn",
+                                  "qwen2", "gemma", "gemma2 with the scale that GGUF files imply"])
+def test_a_gguf_file_of_the_model_gives_the_same_logits_and_so_does_llama_cpp(name, tmp_path):
+    tokens, wanted = make(name, tmp_path / "model")
+    file = tmp_path / "model.gguf"
+    tiny_gguf.write(tmp_path / "model", file)
+    scale = wanted.max() - wanted.min()
+    assert numpy.abs(ours(file, tokens, tmp_path) - wanted).max() <= 1e-4 * scale
+    # That the file is what others understand by it. llama.cpp rounds keys, values and some products to 16 bits.
+    with llama_cpp.Model(file) as model, model.context(64, cache="f32", flash_attention=False) as context:
+        peer = context.logits(tokens)
+    assert numpy.abs(peer - wanted).max() <= 1e-2 * scale
+
+
+SCALINGS = {
+    "linear:2.5": rope(rope_type="linear", factor=2.5),
+    "yarn:factor=4,original=16": rope(rope_type="yarn", factor=4.0, original_max_position_embeddings=16),
+    # A head has 8 features: the base grows by factor^(8 / 6).
+    "ntk:2": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0 * 2 ** (8 / 6)}},
+}
+
+
+@pytest.mark.parametrize("text", SCALINGS)
+def test_scaling_that_is_asked_for_is_scaling_of_the_file(text, tmp_path):
+    tokens, plain = make("llama", tmp_path / "model")
+    config = transformers.LlamaConfig(**LLAMA, **SCALINGS[text])
+    scaled = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "model", config=config, dtype=torch.float32,
+                                                           attn_implementation="eager")
+    with torch.no_grad():
+        wanted = scaled(torch.tensor([tokens])).logits[0].numpy()
+    bar = 1e-4 * (wanted.max() - wanted.min())
+    assert numpy.abs(ours(tmp_path / "model", tokens, tmp_path, rope=text) - wanted).max() <= bar
+    assert numpy.abs(plain - wanted).max() > 10 * bar, "the scaling does nothing"

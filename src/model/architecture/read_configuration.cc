@@ -22,6 +22,18 @@ Activation activation_of(const Architecture& architecture, const Settings& setti
                           name_of(settings.file()), in_quotes(*name)));
 }
 
+// Numbers that no memory is taken for before they have been seen to fit the file.
+void check_products(const Configuration& c, const Settings& settings) {
+  constexpr std::int64_t kWidest = std::int64_t{1} << 30;
+  if (c.query_width() > kWidest)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} heads of {} features are more than any model has",
+                                                 name_of(settings.file()), c.heads, c.head_width));
+  if (static_cast<std::size_t>(c.layers) > tensors_of(settings.file()).size())
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: {} layers cannot be in {} tensors", name_of(settings.file()), c.layers,
+                            tensors_of(settings.file()).size()));
+}
+
 void read_sizes(Configuration& c, const Settings& settings) {
   c.layers = settings.size({"block_count", {"num_hidden_layers", "n_layer"}});
   c.width = settings.size({"embedding_length", {"hidden_size", "n_embd"}});
@@ -44,6 +56,7 @@ void read_sizes(Configuration& c, const Settings& settings) {
     throw Error(ErrorCode::unsupported,
                 fmt::format("{}: heads have {} key features and {} value features; only equal ones run here",
                             name_of(settings.file()), c.head_width, *value_width));
+  check_products(c, settings);
   c.hidden = settings.size_or({"feed_forward_length", {"intermediate_size", "n_inner"}}, 4 * c.width);
 }
 

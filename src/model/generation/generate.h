@@ -20,7 +20,9 @@ struct GenerationTimes {
 struct Generation {
   std::int64_t most = 256;              // tokens
   std::vector<Token> stops;             // generation ends before these
+  std::int64_t known = 0;               // only tokens below are chosen: embeddings may be padded; 0: all
   std::function<void(Token)> on_token;  // each token as it is chosen
+  std::function<void(std::int64_t)> on_prompt;  // how many tokens of the prompt are read, now and then
 };
 
 // Error{bad_argument} for an empty prompt, or one that does not fit.

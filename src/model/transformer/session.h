@@ -33,7 +33,11 @@ class Session {
   const Model& model() const noexcept { return model_; }
   std::int64_t position() const noexcept { return position_; }
   std::int64_t capacity() const noexcept { return cache_.capacity(); }
+  std::int64_t block() const noexcept { return block_; }
   std::size_t cache_bytes() const noexcept { return cache_.bytes(); }
+
+  // Error{bad_argument} unless these tokens exist and fit.
+  void check(std::span<const Token> tokens) const;
 
   // Logits of one position: [vocabulary], valid during the call. Positions come in order.
   using LogitsSink = std::function<void(std::int64_t position, std::span<const float> logits)>;
@@ -49,7 +53,6 @@ class Session {
   void rewind(std::int64_t position);
 
  private:
-  void check(std::span<const Token> tokens) const;
   template <class AfterBlock>
   void in_blocks(std::span<const Token> tokens, const AfterBlock& after);
   void run_block(std::span<const Token> tokens);

@@ -1,0 +1,123 @@
+"""A tiny model that transformers saved, as the GGUF file that llama.cpp's conversion makes of it: names, order of rows,
+transposed and shifted weights."""
+import json
+
+import gguf
+import numpy
+import safetensors.numpy
+
+# What Llama's relatives call their parts.
+LAYER = {
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+}
+GEMMA2 = LAYER | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+                  "post_feedforward_layernorm": "post_ffw_norm"}
+GPT2 = {"attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
+        "ln_1": "attn_norm", "ln_2": "ffn_norm"}
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
+         "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
+
+
+def new_name(name, kind):
+    part, suffix = name.rsplit(".", 1)
+    if part in WHOLE:
+        return f"{WHOLE[part]}.{suffix}"
+    _, _, layer, rest = part.split(".", 3)
+    names = {"gpt2": GPT2, "gemma2": GEMMA2}.get(kind, LAYER)
+    return f"blk.{layer}.{names[rest]}.{suffix}"
+
+
+def interleaved(weight, heads):
+    """The halves of a head, turned together, side by side: what llama.cpp wants of Llama."""
+    return weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
+
+
+def converted(name, weight, config):
+    kind = config["model_type"]
+    if kind == "gpt2" and any(part in name for part in ("c_attn", "c_proj", "c_fc")):
+        return weight.T
+    if kind.startswith("gemma") and "norm" in name:
+        return weight + 1
+    if kind == "llama" and "q_proj" in name:
+        return interleaved(weight, config["num_attention_heads"])
+    if kind == "llama" and "k_proj" in name:
+        return interleaved(weight, config["num_key_value_heads"])
+    return weight
+
+
+def llama3_divisors(config, rope):
+    """As llama.cpp's conversion computes rope_freqs."""
+    width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    frequencies = 1.0 / rope["rope_theta"] ** (numpy.arange(0, width, 2) / width)
+    low = rope["original_max_position_embeddings"] / rope["low_freq_factor"]
+    high = rope["original_max_position_embeddings"] / rope["high_freq_factor"]
+    divisors = []
+    for frequency in frequencies:
+        length = 2 * numpy.pi / frequency
+        if length < high:
+            divisors.append(1.0)
+        elif length > low:
+            divisors.append(rope["factor"])
+        else:
+            smooth = (rope["original_max_position_embeddings"] / length - rope["low_freq_factor"]) / (
+                rope["high_freq_factor"] - rope["low_freq_factor"])
+            divisors.append(1.0 / ((1 - smooth) / rope["factor"] + smooth))
+    return numpy.array(divisors, numpy.float32)
+
+
+def add_rope(writer, config):
+    rope = config.get("rope_parameters") or {}
+    width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    writer.add_rope_dimension_count(width)
+    writer.add_rope_freq_base(rope.get("rope_theta", 10000.0))
+    if rope.get("rope_type") == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    if rope.get("rope_type") == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_divisors(config, rope))
+
+
+def add_sizes(writer, config):
+    if config["model_type"] == "gpt2":
+        writer.add_block_count(config["n_layer"])
+        writer.add_context_length(config["n_positions"])
+        writer.add_embedding_length(config["n_embd"])
+        writer.add_feed_forward_length(config.get("n_inner") or 4 * config["n_embd"])
+        writer.add_head_count(config["n_head"])
+        writer.add_layer_norm_eps(config["layer_norm_epsilon"])
+        return
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    if config.get("head_dim"):
+        writer.add_key_length(config["head_dim"])
+        writer.add_value_length(config["head_dim"])
+    if config["model_type"] == "gemma2":
+        writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
+        writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+        writer.add_sliding_window(config["sliding_window"])
+    add_rope(writer, config)
+
+
+def write(folder, file):
+    config = json.loads((folder / "config.json").read_text())
+    writer = gguf.GGUFWriter(file, config["model_type"])
+    add_sizes(writer, config)
+    writer.add_vocab_size(config["vocab_size"])
+    writer.add_tokenizer_model("no_vocab")
+    for name, weight in safetensors.numpy.load_file(folder / "model.safetensors").items():
+        if name == "lm_head.weight" and config.get("tie_word_embeddings"):
+            continue
+        weight = converted(name, weight, config)
+        writer.add_tensor(new_name(name, config["model_type"]), numpy.ascontiguousarray(weight, numpy.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
