@@ -26,6 +26,7 @@ from retrieval.contender import Contender, Failed  # noqa: E402
 
 sys.path.insert(0, str(environment.REPOSITORY / "tests/peer"))
 
+import fetched  # noqa: E402
 import llama_cpp  # noqa: E402
 
 SCHEMA = "sharpmax.bench.model/1"
@@ -68,16 +69,11 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
     parser.add_argument("--check-only", action="store_true", help="compare predictions, time nothing")
-    parser.add_argument("--models", type=pathlib.Path, default=models_folder(), help="where `make model` put them")
+    parser.add_argument("--models", type=pathlib.Path, default=fetched.FOLDER, help="where `make model` put them")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
     arguments.threads = arguments.threads or [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
     return arguments
-
-
-def models_folder():
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    return pathlib.Path(os.environ.get("SHARPMAX_MODELS") or cache / "sharpmax")
 
 
 class Stage:

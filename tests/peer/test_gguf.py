@@ -8,6 +8,7 @@ import subprocess
 import gguf
 import numpy as np
 import pytest
+from fetched import model_or_skip
 from gguf import GGMLQuantizationType
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -137,8 +138,4 @@ def test_a_file_with_every_type_is_read_as_its_own_package_reads_it(tmp_path):
 
 
 def test_a_real_model_is_read_as_its_own_package_reads_it():
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sharpmax"
-    path = pathlib.Path(os.environ.get("SHARPMAX_MODELS") or cache) / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    if not path.exists():
-        pytest.skip(f"{path} is not there: `make model` fetches it, or SHARPMAX_MODELS names its folder")
-    assert_same_as_reader(path)
+    assert_same_as_reader(model_or_skip())

@@ -1,23 +1,14 @@
 """The wrapper round llama.cpp: what it sets holds, and a llama.cpp laid out otherwise is refused."""
 
-import os
-import pathlib
-
 import llama_cpp
 import numpy
 import pytest
-
-
-def model_path():
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sharpmax"
-    return pathlib.Path(os.environ.get("SHARPMAX_MODELS") or cache) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+from fetched import MODEL, model_or_skip
 
 
 @pytest.fixture(scope="module")
 def model():
-    if not model_path().exists():
-        pytest.skip(f"{model_path()} is not there; `make model` fetches it")
-    with llama_cpp.Model(model_path()) as loaded:
+    with llama_cpp.Model(model_or_skip()) as loaded:
         yield loaded
 
 
@@ -27,7 +18,7 @@ def defaults():
 
 def test_a_vocabulary_alone_tokenizes_as_the_whole_model_does(model):
     text = "Grüße, <|im_start|> 12345\n\n\tΩ".encode()
-    with llama_cpp.Model(model_path(), vocab_only=True) as vocabulary:
+    with llama_cpp.Model(MODEL, vocab_only=True) as vocabulary:
         assert vocabulary.tokenize(text) == model.tokenize(text)
         assert vocabulary.tokenize(text, special=True).count(1) == 1
         assert b"".join(vocabulary.piece(token) for token in vocabulary.tokenize(text)) == text

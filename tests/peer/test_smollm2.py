@@ -13,19 +13,19 @@ import torch
 import transformers
 
 import llama_cpp
+from fetched import MODEL, TEXT, model_or_skip
 
 BINARY = pathlib.Path(os.environ["SHARPMAX_BINARY"])
 TOOL = BINARY.parent / "tests" / "logits_tool"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sharpmax"
-FOLDER = pathlib.Path(os.environ.get("SHARPMAX_MODELS") or CACHE)
-MODEL = FOLDER / "SmolLM2-135M-Instruct.Q4_1.gguf"
-TEXT = FOLDER / "shakespeare.txt"
-pytestmark = pytest.mark.skipif(not (MODEL.exists() and TEXT.exists()),
-                                reason="SmolLM2 and a text are not in the cache: `make model` fetches them")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fetched_model():
+    model_or_skip()
 
 
 @pytest.fixture(scope="module")
-def tokens():
+def tokens(fetched_model):
     with llama_cpp.Model(str(MODEL), vocab_only=True) as model:
         return model.tokenize(TEXT.read_bytes()[:12000])[:2048]
 

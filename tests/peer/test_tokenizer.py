@@ -13,6 +13,7 @@ import jinja2
 import llama_cpp
 import pytest
 import tokenizer_files
+from fetched import model_or_skip
 from tokenizer_texts import TEXTS, assigned, broken, random_text
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
@@ -21,11 +22,6 @@ TOOL = ROOT / "build" / "tests" / "tokenize_tool"
 SEED = int(os.environ.get("SHARPMAX_SEED", "20"))
 RUNS = [unit * count for unit in ("a", " ", "1", "!", "\n", "漢", "ab", " a") for count in (2, 3, 7, 100)] + [" " * 1000 + "x"]
 LONG_RUNS = [unit * 20_000 + end for unit in ("a", " ", "1", "!", "\n", "漢", "ab", " a") for end in ("", "x")]
-
-
-def model_path():
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sharpmax"
-    return pathlib.Path(os.environ.get("SHARPMAX_MODELS") or cache) / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 class Tool:
@@ -49,8 +45,6 @@ class Tool:
 
 @pytest.fixture(scope="module")
 def tool():
-    if not TOOL.exists():
-        pytest.skip(f"{TOOL} is not built")
     made = Tool()
     yield made
     made.process.stdin.close()
@@ -178,9 +172,7 @@ def test_sentencepiece_gguf_files_give_the_tokens_of_llama_cpp(tool, tmp_path, e
 
 @pytest.fixture(scope="module")
 def smollm2():
-    if not model_path().exists():
-        pytest.skip(f"{model_path()} is not there; `make model` fetches it")
-    return model_path()
+    return model_or_skip()
 
 
 def texts_in(path, key):
