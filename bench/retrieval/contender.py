@@ -19,12 +19,13 @@ class Failed(Exception):
 
 
 class Contender:
-    """version: what its ready line says."""
+    """version: what its ready line says. The other words are those of
+    environment.pinned_environment()."""
 
-    def __init__(self, command, threads, patience=PATIENCE):
+    def __init__(self, command, threads, patience=PATIENCE, **surroundings_wanted):
         self._patience = patience
         self._errors = tempfile.TemporaryFile(mode="w+")
-        surroundings = environment.pinned_environment(threads)
+        surroundings = environment.pinned_environment(threads, **surroundings_wanted)
         paths = [str(BENCH), surroundings["PYTHONPATH"]]
         surroundings["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
         self._process = subprocess.Popen(
