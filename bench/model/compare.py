@@ -206,13 +206,6 @@ def write_tokens(arguments, folder):
     return model, path
 
 
-def write_atomically(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text)
-    os.replace(beside, path)
-
-
 def main():
     arguments = parse_arguments()
     kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
@@ -225,7 +218,7 @@ def main():
             for threads in arguments.threads:
                 result["runs"].append(run_threads(threads, arguments, model, tokens, folder))
                 if arguments.output:
-                    write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
+                    environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
         except (Failed, llama_cpp.LlamaError) as error:
             sys.exit(f"bench/model/compare.py: {error}")
     wrong = [line for run in result["runs"] for case in run["cases"] for line in case["skipped"]]

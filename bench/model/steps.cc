@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/line_protocol.h"
 #include "model/generation/perplexity.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
@@ -36,7 +37,7 @@
 namespace sharpmax::model {
 namespace {
 
-using Words = std::vector<std::string>;
+using bench::Words;
 
 struct Options {
   std::string model;
@@ -166,33 +167,18 @@ class Contender {
   std::vector<Token> tokens_;
 };
 
-int serve(const Words& arguments) {
+void serve(const Words& arguments) {
   const Options options = parse(arguments);
   const auto began = std::chrono::steady_clock::now();
   Contender contender(options);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   std::cout << fmt::format("ready {} {}", current_target(), seconds.count()) << std::endl;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream stream(line);
-    const Words words{std::istream_iterator<std::string>(stream), {}};
-    if (words.empty()) continue;
-    try {
-      std::cout << contender.answer(words) << std::endl;
-    } catch (const std::exception& error) {
-      std::cout << "error " << error.what() << std::endl;
-    }
-  }
-  return 0;
+  bench::answer_lines([&](const Words& words) { return contender.answer(words); });
 }
 
 }  // namespace
 }  // namespace sharpmax::model
 
 int main(int count, char** words) {
-  try {
-    return sharpmax::model::serve({words + 1, words + count});
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 2;
-  }
+  return sharpmax::bench::run_contender(count, words, sharpmax::model::serve);
 }

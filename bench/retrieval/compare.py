@@ -79,13 +79,6 @@ def run_threads(threads, arguments, folder):
     return run
 
 
-def write_atomically(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text)
-    os.replace(beside, path)
-
-
 def main():
     arguments = parse_arguments()
     kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
@@ -94,7 +87,7 @@ def main():
         for threads in arguments.threads:
             result["runs"].append(run_threads(threads, arguments, folder))
             if arguments.output:
-                write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
+                environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
     wrong = [line for run in result["runs"] for case in run["cases"] for line in case["skipped"]]
     for line in wrong:
         say(f"disagrees: {line}")

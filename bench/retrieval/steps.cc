@@ -24,6 +24,7 @@
 
 #include "arrays.h"
 #include "base/threads.h"
+#include "bench/line_protocol.h"
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/training/training.h"
 #include "sharpmax/error.h"
@@ -32,7 +33,7 @@
 namespace sharpmax::retrieval {
 namespace {
 
-using Words = std::vector<std::string>;
+using bench::Words;
 
 struct Options {
   TrainingSettings training;
@@ -148,30 +149,15 @@ class Contender {
 };
 
 // Its ready line names the instruction set, as the peers' name their version.
-int serve(const Words& arguments) {
+void serve(const Words& arguments) {
   Contender contender(parse(arguments));
   std::cout << "ready " << current_target() << std::endl;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream stream(line);
-    const Words words{std::istream_iterator<std::string>(stream), {}};
-    if (words.empty()) continue;
-    try {
-      std::cout << contender.answer(words) << std::endl;
-    } catch (const std::exception& error) {
-      std::cout << "error " << error.what() << std::endl;
-    }
-  }
-  return 0;
+  bench::answer_lines([&](const Words& words) { return contender.answer(words); });
 }
 
 }  // namespace
 }  // namespace sharpmax::retrieval
 
 int main(int count, char** words) {
-  try {
-    return sharpmax::retrieval::serve({words + 1, words + count});
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 2;
-  }
+  return sharpmax::bench::run_contender(count, words, sharpmax::retrieval::serve);
 }

@@ -143,5 +143,5 @@ def test_the_folder_follows_the_environment(script, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/c")
     assert script.models_folder() == pathlib.Path("/c/sharpmax")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", "/home/someone")
-    assert script.models_folder() == pathlib.Path("/home/someone/.cache/sharpmax")
+    monkeypatch.setenv("HOME", "/h")
+    assert script.models_folder() == pathlib.Path("/h/.cache/sharpmax")

@@ -203,6 +203,23 @@ HWY_INLINE void UnpackRows(const PanelPart& part) {
   }
 }
 
+// A type and its format; of several the one that the weights have, and nothing where they have none.
+template <TensorType type, class F>
+struct Stored {
+  static constexpr TensorType kType = type;
+  using Format = F;
+};
+template <class... Choices>
+HWY_INLINE void DotRowsOfAny(const RowDots& dots) {
+  const TensorType type = dots.term->weight.type;
+  static_cast<void>(((type == Choices::kType && (DotRows<typename Choices::Format>(dots), true)) || ...));
+}
+template <class... Choices>
+HWY_INLINE void UnpackRowsOfAny(const PanelPart& part) {
+  const TensorType type = part.weight->type;
+  static_cast<void>(((type == Choices::kType && (UnpackRows<typename Choices::Format>(part), true)) || ...));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sharpmax::model
 HWY_AFTER_NAMESPACE();

@@ -13,29 +13,13 @@ namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
 void DotRowsOf256(const RowDots& dots) {
-  switch (dots.term->weight.type) {
-    case TensorType::q4_k:
-      return DotRows<Q4_K>(dots);
-    case TensorType::q5_k:
-      return DotRows<Q5_K>(dots);
-    case TensorType::q6_k:
-      return DotRows<Q6_K>(dots);
-    default:
-      return;  // of another file
-  }
+  DotRowsOfAny<Stored<TensorType::q4_k, Q4_K>, Stored<TensorType::q5_k, Q5_K>,
+               Stored<TensorType::q6_k, Q6_K>>(dots);
 }
 
 void UnpackRowsOf256(const PanelPart& part) {
-  switch (part.weight->type) {
-    case TensorType::q4_k:
-      return UnpackRows<Q4_K>(part);
-    case TensorType::q5_k:
-      return UnpackRows<Q5_K>(part);
-    case TensorType::q6_k:
-      return UnpackRows<Q6_K>(part);
-    default:
-      return;  // of another file
-  }
+  UnpackRowsOfAny<Stored<TensorType::q4_k, Q4_K>, Stored<TensorType::q5_k, Q5_K>,
+                  Stored<TensorType::q6_k, Q6_K>>(part);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -12,29 +12,13 @@ namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
 void DotRowsOf4Bits(const RowDots& dots) {
-  switch (dots.term->weight.type) {
-    case TensorType::q4_0:
-      return DotRows<Q4_0>(dots);
-    case TensorType::q4_1:
-      return DotRows<Q4_1>(dots);
-    case TensorType::q8_0:
-      return DotRows<Q8_0>(dots);
-    default:
-      return;  // of another file
-  }
+  DotRowsOfAny<Stored<TensorType::q4_0, Q4_0>, Stored<TensorType::q4_1, Q4_1>,
+               Stored<TensorType::q8_0, Q8_0>>(dots);
 }
 
 void UnpackRowsOf4Bits(const PanelPart& part) {
-  switch (part.weight->type) {
-    case TensorType::q4_0:
-      return UnpackRows<Q4_0>(part);
-    case TensorType::q4_1:
-      return UnpackRows<Q4_1>(part);
-    case TensorType::q8_0:
-      return UnpackRows<Q8_0>(part);
-    default:
-      return;  // of another file
-  }
+  UnpackRowsOfAny<Stored<TensorType::q4_0, Q4_0>, Stored<TensorType::q4_1, Q4_1>,
+                  Stored<TensorType::q8_0, Q8_0>>(part);
 }
 
 }  // namespace HWY_NAMESPACE

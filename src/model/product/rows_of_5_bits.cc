@@ -12,25 +12,11 @@ namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
 void DotRowsOf5Bits(const RowDots& dots) {
-  switch (dots.term->weight.type) {
-    case TensorType::q5_0:
-      return DotRows<Q5_0>(dots);
-    case TensorType::q5_1:
-      return DotRows<Q5_1>(dots);
-    default:
-      return;  // of another file
-  }
+  DotRowsOfAny<Stored<TensorType::q5_0, Q5_0>, Stored<TensorType::q5_1, Q5_1>>(dots);
 }
 
 void UnpackRowsOf5Bits(const PanelPart& part) {
-  switch (part.weight->type) {
-    case TensorType::q5_0:
-      return UnpackRows<Q5_0>(part);
-    case TensorType::q5_1:
-      return UnpackRows<Q5_1>(part);
-    default:
-      return;  // of another file
-  }
+  UnpackRowsOfAny<Stored<TensorType::q5_0, Q5_0>, Stored<TensorType::q5_1, Q5_1>>(part);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -12,29 +12,13 @@ namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
 void DotRowsOfFloats(const RowDots& dots) {
-  switch (dots.term->weight.type) {
-    case TensorType::f32:
-      return DotRows<Floats<float>>(dots);
-    case TensorType::f16:
-      return DotRows<Floats<hwy::float16_t>>(dots);
-    case TensorType::bf16:
-      return DotRows<Floats<hwy::bfloat16_t>>(dots);
-    default:
-      return;  // of another file
-  }
+  DotRowsOfAny<Stored<TensorType::f32, Floats<float>>, Stored<TensorType::f16, Floats<hwy::float16_t>>,
+               Stored<TensorType::bf16, Floats<hwy::bfloat16_t>>>(dots);
 }
 
 void UnpackRowsOfFloats(const PanelPart& part) {
-  switch (part.weight->type) {
-    case TensorType::f32:
-      return UnpackRows<Floats<float>>(part);
-    case TensorType::f16:
-      return UnpackRows<Floats<hwy::float16_t>>(part);
-    case TensorType::bf16:
-      return UnpackRows<Floats<hwy::bfloat16_t>>(part);
-    default:
-      return;  // of another file
-  }
+  UnpackRowsOfAny<Stored<TensorType::f32, Floats<float>>, Stored<TensorType::f16, Floats<hwy::float16_t>>,
+                  Stored<TensorType::bf16, Floats<hwy::bfloat16_t>>>(part);
 }
 
 }  // namespace HWY_NAMESPACE
