@@ -82,7 +82,7 @@ def alphabet():
     return sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
 
 
-LLAMA = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+LLAMA = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
          "intermediate_size": 96, "max_position_embeddings": 512, "vocab_size": 5, "hidden_act": "silu", "rms_norm_eps": 1e-5}
 
 
