@@ -10,6 +10,7 @@
 #include "cli/inspect.h"
 #include "model/architecture/architecture.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/transformer/weights.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -63,8 +64,9 @@ std::string why_not(const ModelFile& file) {
   std::map<std::string_view, int> types;
   for (const model::ForeignTensor& tensor : model::foreign_tensors_of(file))
     if (std::holds_alternative<GgufFile>(file) || tensor.type == "F64") ++types[tensor.type];
+  model::Configuration configuration;
   try {
-    model::read_configuration(file);
+    configuration = model::read_configuration(file);
     if (const auto* gguf = std::get_if<GgufFile>(&file); gguf && gguf->integer("split.count").value_or(1) > 1)
       return fmt::format("this is one of {} files that make up a model", *gguf->integer("split.count"));
   } catch (const Error& error) {
@@ -73,7 +75,13 @@ std::string why_not(const ModelFile& file) {
   std::string list;
   for (const auto& [type, count] : types)
     list += fmt::format("{}{} of type {}", list.empty() ? "" : ", ", count, type);
-  return list.empty() ? "" : fmt::format("tensors of types that cannot be multiplied here: {}", list);
+  if (!list.empty()) return fmt::format("tensors of types that cannot be multiplied here: {}", list);
+  try {
+    model::find_weights(file, configuration);
+  } catch (const Error& error) {
+    return reason_of(error, model::name_of(file));
+  }
+  return "";
 }
 
 Json architecture_json(const ModelFile& file) {

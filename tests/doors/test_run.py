@@ -108,6 +108,11 @@ def test_chat_wraps_the_prompt_as_the_template_does(folder):
     assert run_json(folder, "--chat", "--system", "Be brief.", "--prompt", "Who?")["prompt_tokens"] == wanted
 
 
+def test_inspect_says_that_it_runs(folder):
+    found = json.loads(sharpmax("inspect", folder, "--json").stdout)
+    assert found["architecture"] == {"name": "llama", "runs_here": True, "why_not": None}
+
+
 def test_special_words_are_text_unless_asked_for(folder):
     assert 0 not in run_json(folder, "--prompt", "a<|end|>b")["prompt_tokens"]
     assert 0 in run_json(folder, "--prompt", "a<|end|>b", "--special")["prompt_tokens"]
