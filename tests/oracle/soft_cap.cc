@@ -44,7 +44,7 @@ TEST(SoftCap, AnInfiniteScoreIsTheCapAndNeitherMasksNorPoisons) {
 }
 
 TEST(SoftCap, WhatIsBehindAMaskLeavesNoTraceInAnyGradient) {
-  for (const std::string& text : {"softmax", "entmax15"}) {
+  for (const std::string text : {"softmax", "entmax15"}) {
     const AnyNormalizer normalizer = AnyNormalizer::parse(text);
     for (const bool saving : {false, true}) {
       for_each_target([&](const std::string& target) {
