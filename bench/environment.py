@@ -9,16 +9,16 @@ import sys
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 
 
-def pinned_environment(threads, spinning=False):
+def pinned_environment(threads):
     """For a child process. Whoever waits, waits without spinning: a spinning pool steals the processor
-    from the next contender. The same for every OpenMP runtime in the process. With `spinning` a runtime waits as it
-    does by itself: for work that is cut into pieces of microseconds, where sleeping costs more than the work."""
+    from the next contender. The same for every OpenMP runtime in the process."""
     environment = dict(os.environ)
     environment.update(
         OMP_NUM_THREADS=str(threads),
         OPENBLAS_NUM_THREADS=str(threads),
         MKL_NUM_THREADS=str(threads),
-        **({} if spinning else {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}),
+        OMP_WAIT_POLICY="passive",
+        GOMP_SPINCOUNT="0",
         OMP_DYNAMIC="false",
         XLA_FLAGS=f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}",
         JAX_PLATFORMS="cpu",

@@ -89,7 +89,7 @@ class Stage:
             command = [STEPS, *self.common, *OURS[label]]
         else:
             command = [sys.executable, SERVE, *self.common, *LLAMA[label]]
-        process = Contender(command, self.threads, patience=PATIENCE, spinning=True)
+        process = Contender(command, self.threads, patience=PATIENCE)
         process.ask("tokens", self.tokens)
         return process
 

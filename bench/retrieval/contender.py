@@ -19,13 +19,12 @@ class Failed(Exception):
 
 
 class Contender:
-    """version: what its ready line says. The other words are those of
-    environment.pinned_environment()."""
+    """version: what its ready line says."""
 
-    def __init__(self, command, threads, patience=PATIENCE, **surroundings_wanted):
+    def __init__(self, command, threads, patience=PATIENCE):
         self._patience = patience
         self._errors = tempfile.TemporaryFile(mode="w+")
-        surroundings = environment.pinned_environment(threads, **surroundings_wanted)
+        surroundings = environment.pinned_environment(threads)
         paths = [str(BENCH), surroundings["PYTHONPATH"]]
         surroundings["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
         self._process = subprocess.Popen(
