@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
+#include <limits>
 
 #include "base/available_memory.h"
-#include "base/in_quotes.h"
 #include "base/text_file.h"
-#include "base/threads.h"
 #include "cli/table.h"
 #include "model/transformer/normalizer_table_json.h"
 #include "sharpmax/error.h"
@@ -42,11 +40,6 @@ std::optional<model::NormalizerTable> table_of(const model::Model& model, const 
   return model::NormalizerTable(c.layers, c.heads, AnyNormalizer::parse(o.normalizer));
 }
 
-double cache_bytes(const model::Configuration& c, std::int64_t tokens, const std::string& type) {
-  return 2.0 * (type == "float16" ? 2.0 : 4.0) * static_cast<double>(c.layers) *
-         static_cast<double>(c.kv_width()) * static_cast<double>(tokens);
-}
-
 void note_untrained(const model::Configuration& c, std::int64_t tokens) {
   if (tokens <= c.context || c.rope.scaling.kind != model::RopeScaling::Kind::none) return;
   narrate(fmt::format(
@@ -56,7 +49,8 @@ void note_untrained(const model::Configuration& c, std::int64_t tokens) {
 }
 
 void check_memory(const model::Configuration& c, std::int64_t tokens, const std::string& type) {
-  const double wanted = cache_bytes(c, tokens, type);
+  const auto bytes = model::cache_bytes(c, tokens, cache_type(type));
+  const double wanted = bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::infinity();
   const auto there = available_memory();
   if (!there || wanted <= static_cast<double>(*there)) return;
   constexpr double kGigabyte = 1e9;

@@ -72,18 +72,23 @@ void save(const PerplexityOptions& o, const PerplexityRun& run, double seconds) 
   if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(run, seconds).dump(1) + "\n");
 }
 
-PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o, std::int64_t tokens,
-                      std::int64_t length) {
+// That a resumed run reads the same text: FNV-1a over the tokens.
+std::string fingerprint(std::span<const model::Token> tokens) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const model::Token token : tokens) hash = (hash ^ static_cast<std::uint32_t>(token)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
+                      std::span<const model::Token> text, std::int64_t length) {
   PerplexityRun run;
+  const auto tokens = static_cast<std::int64_t>(text.size());
   run.tokens = tokens;
   run.wanted_chunks = (tokens + length - 1) / length;
   // A chunk of one token predicts nothing.
   if (tokens % length == 1 && run.wanted_chunks > 1) --run.wanted_chunks;
-  run.settings = {{"model", model_json(model, o.model)},
-                  {"text", o.text},
-                  {"tokens", tokens},
-                  {"length", length},
-                  {"special", o.special}};
+  run.settings = {{"model", model_json(model, o.model)}, {"text", o.text},   {"tokens", tokens},
+                  {"fingerprint", fingerprint(text)},    {"length", length}, {"special", o.special}};
   if (o.resume && o.json.empty()) refuse("--resume goes with --json FILE");
   if (o.resume && std::filesystem::exists(o.json)) run.chunks = chunks_in(read_text(o.json), o.json, run);
   return run;
@@ -94,8 +99,8 @@ int measure(const PerplexityOptions& o) {
   const std::vector<model::Token> tokens = tokens_of(model, o);
   const std::int64_t length = length_of(model, o, tokens.size()),
                      count = static_cast<std::int64_t>(tokens.size());
-  PerplexityRun run = prepare(model, o, count, length);
-  const auto session = open_session(model, o.model, length + 1);
+  PerplexityRun run = prepare(model, o, tokens, length);
+  const auto session = open_session(model, o.model, length);  // the last token is not read
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   save(o, run, 0);  // a file that cannot be written is known now, not after the work

@@ -230,6 +230,23 @@ def test_a_killed_run_goes_on_to_the_same_answer(folder, tmp_path):
     assert results[0] == results[1]
     other = sharpmax("perplexity", folder, "--text", tmp_path / "long.txt", "--length", 32, "--json", cut, "--resume")
     assert other.returncode == 3 and b"other settings" in other.stderr
+    changed = (tmp_path / "long.txt").read_text().replace("wisdom", "modsiw", 1)
+    (tmp_path / "long.txt").write_text(changed)
+    assert b"other settings" in subprocess.run([*words, cut, "--resume"], capture_output=True).stderr
+
+
+def test_a_chunk_may_be_as_long_as_the_context(folder, tmp_path):
+    done = sharpmax("perplexity", folder, "--text", folder / "text.txt", "--json", "-")
+    assert done.returncode == 0 and b"note:" not in done.stderr, done.stderr
+    assert json.loads(done.stdout)["settings"]["length"] == 256
+    learned = tmp_path / "gpt2"
+    config = transformers.GPT2Config(vocab_size=512, n_embd=16, n_layer=1, n_head=2, n_positions=32)
+    transformers.GPT2LMHeadModel(config).save_pretrained(learned)
+    (learned / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
+    done = sharpmax("perplexity", learned, "--text", folder / "text.txt", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["chunks"][0]["losses"]) == 31
+    assert "learned 32 positions" in refused(2, "perplexity", learned, "--text", folder / "text.txt", "--context", 33)
 
 
 def test_interrupting_generation_exits_130(folder):

@@ -1,6 +1,5 @@
 """SmolLM2 as its file has it: equal to torch in float32 over the same weights, close to llama.cpp, which rounds
 activations to 8 bits; bitwise the same for any number of threads; and no larger in memory than promised."""
-import json
 import os
 import pathlib
 import subprocess
@@ -14,9 +13,9 @@ import transformers
 
 import llama_cpp
 from fetched import MODEL, TEXT, model_or_skip
+from tiny_models import ours
 
 BINARY = pathlib.Path(os.environ["SHARPMAX_BINARY"])
-TOOL = BINARY.parent / "tests" / "logits_tool"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,15 +27,6 @@ def fetched_model():
 def tokens(fetched_model):
     with llama_cpp.Model(str(MODEL), vocab_only=True) as model:
         return model.tokenize(TEXT.read_bytes()[:12000])[:2048]
-
-
-def ours(tokens, tmp_path, **words):
-    out = tmp_path / "logits"
-    wish = {"model": str(MODEL), "tokens": tokens, "out": str(out), **words}
-    answer = subprocess.run([TOOL], input=json.dumps(wish) + "\n", capture_output=True, text=True, timeout=600)
-    reply = json.loads(answer.stdout)
-    assert reply.get("written"), reply
-    return numpy.fromfile(out, numpy.float32).reshape(len(tokens), reply["vocabulary"])
 
 
 def unpermuted(weight, heads):
@@ -72,7 +62,7 @@ def test_logits_are_those_of_torch_over_the_same_weights(tokens, tmp_path):
         wanted = torch_model()(torch.tensor([tokens[:512]])).logits[0].numpy()
     scale = wanted.max() - wanted.min()
     for words in ({"threads": 2}, {"threads": 1, "one_by_one": 40}, {"threads": 2, "cache": "float16"}):
-        got = ours(tokens[:512], tmp_path, **words)
+        got = ours(MODEL, tokens[:512], tmp_path, **words)
         assert numpy.abs(got - wanted).max() <= 1e-3 * scale, words
 
 
@@ -82,7 +72,7 @@ def losses(logits, tokens):
 
 
 def test_losses_and_likeliest_tokens_are_near_those_of_llama_cpp(tokens, tmp_path):
-    got = ours(tokens, tmp_path, threads=2)
+    got = ours(MODEL, tokens, tmp_path, threads=2)
     with llama_cpp.Model(str(MODEL)) as model, model.context(len(tokens), threads=2) as context:
         peer = numpy.asarray(context.logits(tokens))
     assert abs(losses(got, tokens) - losses(peer, tokens)) <= 0.01
@@ -90,9 +80,9 @@ def test_losses_and_likeliest_tokens_are_near_those_of_llama_cpp(tokens, tmp_pat
 
 
 def test_any_number_of_threads_gives_the_same_bits(tokens, tmp_path):
-    one = ours(tokens[:150], tmp_path, threads=1, one_by_one=6, normalizer="adaptive")
+    one = ours(MODEL, tokens[:150], tmp_path, threads=1, one_by_one=6, normalizer="adaptive")
     for threads in (2, 3):
-        assert (ours(tokens[:150], tmp_path, threads=threads, one_by_one=6, normalizer="adaptive") == one).all()
+        assert (ours(MODEL, tokens[:150], tmp_path, threads=threads, one_by_one=6, normalizer="adaptive") == one).all()
 
 
 def test_memory_is_the_file_the_cache_and_little_else(tmp_path):

@@ -20,7 +20,6 @@ struct PartNames {
   std::string_view embedding, positions, final_norm, head;
   std::string_view attention_norm, query, key, value, query_key_value, attention_out, after_attention_norm;
   std::string_view feed_forward_norm, gate, up, down, after_feed_forward_norm;
-  std::string_view rope_divisors;
 };
 
 enum class Presence { absent, required, where_present };

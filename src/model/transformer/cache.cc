@@ -12,16 +12,21 @@ DType dtype_of(CacheType type) { return type == CacheType::float32 ? DType::floa
 
 }  // namespace
 
-KeyValueCache::KeyValueCache(const Configuration& c, std::int64_t capacity, CacheType type)
-    : kv_heads_(c.kv_heads), head_width_(c.head_width), capacity_(capacity), type_(type) {
-  const std::int64_t factors[] = {
-      c.layers, 2, c.kv_heads, capacity, c.head_width, static_cast<std::int64_t>(size_of(dtype_of(type)))};
+std::optional<std::uint64_t> cache_bytes(const Configuration& c, std::int64_t tokens, CacheType type) {
+  const std::int64_t factors[] = {c.layers,     2,      c.kv_heads,
+                                  c.head_width, tokens, static_cast<std::int64_t>(size_of(dtype_of(type)))};
   std::int64_t bytes = 1;
   for (const std::int64_t factor : factors)
-    if (__builtin_mul_overflow(bytes, factor, &bytes)) throw std::bad_alloc();
-  bytes_ = static_cast<std::size_t>(bytes);
+    if (__builtin_mul_overflow(bytes, factor, &bytes)) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+KeyValueCache::KeyValueCache(const Configuration& c, std::int64_t capacity, CacheType type)
+    : kv_heads_(c.kv_heads), head_width_(c.head_width), capacity_(capacity), type_(type) {
+  const auto bytes = cache_bytes(c, capacity, type);
+  if (!bytes) throw std::bad_alloc();
   // calloc: large blocks come as untouched pages, so that memory grows with the tokens, not with the room.
-  memory_.reset(static_cast<std::byte*>(std::calloc(bytes_ + 1, 1)));
+  memory_.reset(static_cast<std::byte*>(std::calloc(*bytes + 1, 1)));
   if (!memory_) throw std::bad_alloc();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "model/architecture/configuration.h"
 #include "sharpmax/tensor.h"
@@ -13,6 +14,10 @@ namespace sharpmax::model {
 
 enum class CacheType { float32, float16 };
 
+// What a cache takes; nothing where it is more than can be counted.
+std::optional<std::uint64_t> cache_bytes(const Configuration& configuration, std::int64_t tokens,
+                                         CacheType type);
+
 class KeyValueCache {
  public:
   // Room for `capacity` tokens. Pages are touched only as they are written. std::bad_alloc where there is no
@@ -20,7 +25,6 @@ class KeyValueCache {
   KeyValueCache(const Configuration& configuration, std::int64_t capacity, CacheType type);
 
   std::int64_t capacity() const noexcept { return capacity_; }
-  std::size_t bytes() const noexcept { return bytes_; }
 
   // Stores a token's keys and values, both [kv_head, feature].
   void store(std::int64_t layer, std::int64_t position, const float* keys, const float* values);
@@ -40,7 +44,6 @@ class KeyValueCache {
 
   std::int64_t kv_heads_, head_width_, capacity_;
   CacheType type_;
-  std::size_t bytes_ = 0;
   std::unique_ptr<std::byte, Free> memory_;  // [layer, key or value, kv_head, token, feature]
 };
 

@@ -34,7 +34,6 @@ class Session {
   std::int64_t position() const noexcept { return position_; }
   std::int64_t capacity() const noexcept { return cache_.capacity(); }
   std::int64_t block() const noexcept { return block_; }
-  std::size_t cache_bytes() const noexcept { return cache_.bytes(); }
 
   // Error{bad_argument} unless these tokens exist and fit.
   void check(std::span<const Token> tokens) const;
