@@ -230,8 +230,9 @@ def test_a_killed_run_goes_on_to_the_same_answer(folder, tmp_path):
     assert results[0] == results[1]
     other = sharpmax("perplexity", folder, "--text", tmp_path / "long.txt", "--length", 32, "--json", cut, "--resume")
     assert other.returncode == 3 and b"other settings" in other.stderr
-    changed = (tmp_path / "long.txt").read_text().replace("wisdom", "modsiw", 1)
-    (tmp_path / "long.txt").write_text(changed)
+    # Another text of as many tokens.
+    swapped = TEXT.replace("best", "?").replace("worst", "best").replace("?", "worst")
+    (tmp_path / "long.txt").write_text(swapped + TEXT * 39)
     assert b"other settings" in subprocess.run([*words, cut, "--resume"], capture_output=True).stderr
 
 
