@@ -206,7 +206,11 @@ void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
     request.soft_cap = c_.attention_cap;
     const TensorView<float, 4> out(attended_.data() + first, shape,
                                    {tokens * c_.query_width(), c_.head_width, c_.query_width(), 1});
-    attend(request, run.normalizer, out, nullptr, {.threads = threads_});
+    AttentionBlock block{layer, run.first, run.count, position_, tokens, &request, &run.normalizer};
+    block.hidden = TensorView<const float, 2>(features_.data(), {tokens, c_.width}, {c_.width, 1});
+    const RowStatistics* const statistics = observer_ ? observer_->wanted(block) : nullptr;
+    attend(request, run.normalizer, out, statistics, {.threads = threads_});
+    if (observer_) observer_->seen(block);
   }
 }
 

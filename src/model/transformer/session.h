@@ -14,6 +14,7 @@
 #include "model/transformer/cache.h"
 #include "model/transformer/model.h"
 #include "model/transformer/normalizer_table.h"
+#include "model/transformer/observer.h"
 #include "model/transformer/rope.h"
 
 namespace sharpmax::model {
@@ -48,6 +49,9 @@ class Session {
   // Feeds tokens; logits after each go to `sink`.
   void feed_for_all(std::span<const Token> tokens, const LogitsSink& sink);
 
+  // Looks on from now on; null: nobody. Must outlive its use.
+  void set_observer(AttentionObserver* observer) noexcept { observer_ = observer; }
+
   // Forgets the tokens from `position` on.
   void rewind(std::int64_t position);
 
@@ -76,6 +80,7 @@ class Session {
   std::vector<std::vector<HeadRun>> runs_;  // by layer
   RopeTable rope_;
   ProductWorkspace workspace_;
+  AttentionObserver* observer_ = nullptr;
   std::int64_t position_ = 0;
   // [token, feature] of one block
   std::vector<float> features_, normed_, query_key_value_, attended_, inner_, result_, logits_;
