@@ -63,6 +63,8 @@ StatisticsArrays::StatisticsArrays(const AttentionRequest& request, const Statis
   integer_room(views_.peak_key, rows);
   integer_room(views_.support, rows);
   if (!wishes_.every_row) return;
+  room(views_.score_spread, rows);
+  room(views_.first_weight, rows);
   if (wishes_.top > 0) {
     integer_room(views_.top_keys, Extents<4>{batches_, heads_, queries_, wishes_.top});
     room(views_.top_weights, Extents<4>{batches_, heads_, queries_, wishes_.top});
@@ -89,6 +91,8 @@ std::vector<NamedNpyView> StatisticsArrays::named_views(const std::string& prefi
   add("mass", views_.mass);
   add("temperature", views_.temperature);
   add("threshold", views_.threshold);
+  add("score_spread", views_.score_spread);
+  add("first_weight", views_.first_weight);
   add("top_keys", views_.top_keys);
   add("top_weights", views_.top_weights);
   add("gap_counts", views_.gap_counts);

@@ -26,6 +26,8 @@ struct RowStatistics {
   TensorView<double, 3> mass;               // sum of weights before any division
   TensorView<double, 3> temperature;        // the beta used; NaN where there is none
   TensorView<double, 3> threshold;          // the tau used; NaN where there is none
+  TensorView<double, 3> score_spread;       // largest less least score of the unmasked keys
+  TensorView<double, 3> first_weight;       // of key 0, of w / sum w; 0 where the row does not see it
 
   // [batch, query_head, query, k]: the k heaviest keys, heaviest first, ties by lowest index.
   // Both or neither; rows with fewer keys end in key -1 and weight 0. Weights as used, not over sum.

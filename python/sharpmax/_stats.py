@@ -14,6 +14,8 @@ _ROW_TYPES = {
     "mass": "float64",
     "temperature": "float64",
     "threshold": "float64",
+    "score_spread": "float64",
+    "first_weight": "float64",
 }
 _DEFAULT_TOP = 8
 _DEFAULT_GAPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -40,6 +42,8 @@ class Stats:
     mass: typing.Any = None  # sum of weights
     temperature: typing.Any = None  # the beta used; NaN where there is none
     threshold: typing.Any = None  # the tau used; NaN where there is none
+    score_spread: typing.Any = None  # largest less least score of the unmasked keys
+    first_weight: typing.Any = None  # of key 0; 0 where the row does not see it
     top_keys: typing.Any = None  # [batch, head, query, k]
     top_weights: typing.Any = None
     gap_counts: typing.Any = None  # [batch, head, query, len(gaps)]

@@ -44,6 +44,8 @@ class HeldStatistics {
         {"mass", &RowStatistics::mass},
         {"temperature", &RowStatistics::temperature},
         {"threshold", &RowStatistics::threshold},
+        {"score_spread", &RowStatistics::score_spread},
+        {"first_weight", &RowStatistics::first_weight},
         {"column_mass", &RowStatistics::column_mass},
     };
     static constexpr IndexRow kIndices[] = {{"peak_key", &RowStatistics::peak_key},

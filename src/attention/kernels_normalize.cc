@@ -10,6 +10,7 @@
 
 #include "attention/elements.h"
 #include "attention/kernels.h"
+#include "attention/kernels/row_statistics.h"
 #include "attention/oracle_statistics.h"
 #include "attention/rows/dispatch.h"
 #include "attention/targets.h"
@@ -65,38 +66,6 @@ struct Scratch {
   std::vector<std::int64_t> gap_counts;
 };
 
-RowWishes wishes_of(const RowStatistics* s) {
-  if (s == nullptr) return {};
-  return {.entropy = s->entropy.present() || s->effective_support.present(),
-          .peak = s->peak_weight.present() || s->peak_key.present(),
-          .support = s->support.present(),
-          .top = s->top_keys.present() ? to_size(s->top_keys.shape[3]) : 0,
-          .gaps = s->gap_counts.present() ? s->gaps : std::span<const double>()};
-}
-
-template <class T>
-void put(const TensorView<T, 3>& view, const RowIndex& at, T value) {
-  if (view.present()) view(at.batch, at.head, at.row) = value;
-}
-
-void record_row(const RowStatistics& s, const RowIndex& at, const RowOutcome& out, const Scratch& scratch) {
-  put(s.log_partition, at, out.facts.log_partition);
-  put(s.temperature, at, out.facts.temperature);
-  put(s.threshold, at, out.facts.threshold);
-  put(s.entropy, at, out.entropy);
-  put(s.peak_weight, at, out.peak_weight);
-  put(s.peak_key, at, out.peak_key);
-  put(s.effective_support, at, out.mass == 0.0 ? 0.0 : std::exp(out.entropy));
-  put(s.support, at, out.support);
-  put(s.mass, at, out.mass);
-  for (std::size_t i = 0; s.top_keys.present() && i < scratch.top_keys.size(); ++i) {
-    s.top_keys(at.batch, at.head, at.row, i) = scratch.top_keys[i];
-    s.top_weights(at.batch, at.head, at.row, i) = scratch.top_weights[i];
-  }
-  for (std::size_t i = 0; s.gap_counts.present() && i < scratch.gap_counts.size(); ++i)
-    s.gap_counts(at.batch, at.head, at.row, i) = scratch.gap_counts[i];
-}
-
 void add_to_sums(const RowStatistics& s, const RowIndex& at, std::int64_t queries, std::span<const float> row,
                  float scale) {
   const auto keys = static_cast<std::int64_t>(row.size());
@@ -118,7 +87,7 @@ void normalize_row(const NormalizeCall& call, const RowWishes& wishes, const Row
               scratch.workspace, out);
   scratch.scores.write(call.weights, at, out.scale);
   if (call.statistics == nullptr) return;
-  record_row(*call.statistics, at, out, scratch);
+  write_row(*call.statistics, at.batch, at.head, at.row, out);
   if (call.statistics->column_mass.present() || call.statistics->map.present())
     add_to_sums(*call.statistics, at, call.scores.shape[2], scratch.scores.keys(), out.scale);
 }

@@ -85,6 +85,18 @@ void record_gaps(const RowStatistics& statistics, const RowIndex& at, const Weig
   }
 }
 
+// Poisoned rows have NaN weights, and NaN here too.
+double spread_of(const WeighedRow& row) {
+  if (!row.weights.empty() && std::isnan(row.weights[0])) return kNoValue;
+  double top = kMasked, least = -kMasked;
+  for (const double e : row.scores) {
+    if (e == kMasked) continue;
+    top = std::max(top, e);
+    least = std::min(least, e);
+  }
+  return top == kMasked ? 0.0 : top - least;
+}
+
 // Block b of `blocks` over [0, size) is [ceil(b size / blocks), ceil((b + 1) size / blocks)).
 std::int64_t block_of(std::int64_t index, std::int64_t blocks, std::int64_t size) {
   return index * blocks / size;
@@ -130,6 +142,9 @@ void record_row(const RowStatistics& statistics, const RowIndex& at, const HeadS
   put(statistics.effective_support, at, d.effective_support);
   put(statistics.support, at, d.support);
   put(statistics.mass, at, d.mass);
+  put(statistics.score_spread, at, spread_of(row));
+  const bool sees_first = row.keys.begin == 0 && !row.weights.empty() && d.mass != 0.0;
+  put(statistics.first_weight, at, std::isnan(d.mass) ? d.mass : sees_first ? row.weights[0] / d.mass : 0.0);
   if (statistics.top_keys.present()) record_top(statistics, at, row, order);
   if (statistics.gap_counts.present()) record_gaps(statistics, at, row);
   if (statistics.column_mass.present() || statistics.map.present()) add_to_sums(statistics, at, size, row);
@@ -138,7 +153,7 @@ void record_row(const RowStatistics& statistics, const RowIndex& at, const HeadS
 bool wants_anything(const RowStatistics& s) {
   return s.log_partition.present() || s.entropy.present() || s.peak_weight.present() || s.peak_key.present() ||
          s.effective_support.present() || s.support.present() || s.mass.present() || s.temperature.present() ||
-         s.threshold.present() || s.top_keys.present() || s.gap_counts.present() || s.column_mass.present() ||
+         s.threshold.present() || s.score_spread.present() || s.first_weight.present() || s.top_keys.present() || s.gap_counts.present() || s.column_mass.present() ||
          s.map.present();
 }
 

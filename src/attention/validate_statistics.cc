@@ -24,6 +24,8 @@ class StatisticsCheck {
     per_row("statistics.mass", s.mass);
     per_row("statistics.temperature", s.temperature);
     per_row("statistics.threshold", s.threshold);
+    per_row("statistics.score_spread", s.score_spread);
+    per_row("statistics.first_weight", s.first_weight);
     top();
     gaps();
     sums();

@@ -120,7 +120,8 @@ TEST_P(EveryNormalizer, ARowWithoutKeysIsZerosWithAllItSaysOfItself) {
         for (const double x : row_of(out, problem, q)) EXPECT_EQ(x, 0.0);
         EXPECT_EQ(s.log_partition(0, 0, q), -kInfinity);
         EXPECT_EQ(s.peak_key(0, 0, q), -1);
-        for (const auto* zero : {&s.entropy, &s.peak_weight, &s.effective_support, &s.mass}) {
+        for (const auto* zero : {&s.entropy, &s.peak_weight, &s.effective_support, &s.mass, &s.score_spread,
+                                 &s.first_weight}) {
           EXPECT_EQ((*zero)(0, 0, q), 0.0);
         }
         EXPECT_EQ(s.support(0, 0, q), 0);

@@ -52,6 +52,8 @@ class Comparison {
     per_row("mass", found.mass, plain_.mass, wanted_.mass);
     per_row("temperature", found.temperature, plain_.temperature, wanted_.temperature, Follows::temperature);
     per_row("threshold", found.threshold, plain_.threshold, wanted_.threshold);
+    per_row("score_spread", found.score_spread, plain_.score_spread, wanted_.score_spread);
+    per_row("first_weight", found.first_weight, plain_.first_weight, wanted_.first_weight);
     whole_numbers(found);
     heaviest(found);
     sums(found);

@@ -144,6 +144,8 @@ class AllStatistics {
     view.mass = per_row();
     view.temperature = per_row();
     view.threshold = per_row();
+    view.score_spread = per_row();
+    view.first_weight = per_row();
     view.peak_key = TensorView<std::int64_t, 3>(integers(batches * heads * queries), rows_);
     view.support = TensorView<std::int64_t, 3>(integers(batches * heads * queries), rows_);
     view.top_keys = {integers(batches * heads * queries * kTop), {batches, heads, queries, kTop}};

@@ -32,7 +32,7 @@ namespace HWY_NAMESPACE {
 HWY_INLINE HWY_MAYBE_UNUSED void leave_without_statistics(const RowWishes& wishes, double blank,
                                                           RowOutcome& out) {
   out.scale = static_cast<float>(blank);
-  out.mass = out.entropy = out.peak_weight = blank;
+  out.mass = out.entropy = out.peak_weight = out.score_spread = out.first_weight = blank;
   out.facts = {};
   out.peak_key = -1;
   out.support = 0;
@@ -110,6 +110,7 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_scores(const RowCall& call, Order order)
   const RowWishes& wishes = call.wishes;
   if (wishes.peak && order != Order::unrelated)
     call.out.peak_key = call.task.first_key + index_of(call.row, call.max);
+  if (wishes.spread) call.out.score_spread = static_cast<double>(call.max) - least(call.row);
   if (!wishes.gaps.empty()) count_gaps(call.row, call.max, call.keys, wishes.gaps, call.out.gap_counts);
   if (wishes.top == 0) return;
   if (order == Order::strict) {
@@ -127,6 +128,8 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order
     if (!known) describe_weights(call);
     if (call.wishes.support) call.out.support = count_positive(call.row);
   }
+  if (call.wishes.first && call.task.first_key == 0 && call.out.mass != 0.0)
+    call.out.first_weight = static_cast<double>(call.out.scale) * call.row.data[0] / call.out.mass;
   if (call.wishes.top == 0) return;
   if (order != Order::strict) record_top_keys_by_weight(call);
   record_top_weights(call);

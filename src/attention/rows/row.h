@@ -26,6 +26,8 @@ struct RowWishes {
   bool entropy = false;    // entropy
   bool peak = false;       // peak_weight and peak_key
   bool support = false;    // support
+  bool spread = false;     // score_spread
+  bool first = false;      // first_weight
   std::size_t top = 0;     // top_keys, top_weights: how many
   std::span<const double> gaps;  // gap_counts
 };
@@ -47,6 +49,8 @@ struct RowOutcome {
   double peak_weight = 0.0;  // of w / sum w
   std::int64_t peak_key = -1;
   std::int64_t support = 0;
+  double score_spread = 0.0;
+  double first_weight = 0.0;  // of w / sum w
   // Where the caller wants them written (sizes as in RowWishes); null: not wanted.
   std::int64_t* top_keys = nullptr;
   double* top_weights = nullptr;

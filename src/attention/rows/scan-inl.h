@@ -41,6 +41,17 @@ HWY_INLINE HWY_MAYBE_UNUSED Maxima maxima_of(const ScoreRow& row) {
 }
 HWY_INLINE HWY_MAYBE_UNUSED float largest(const ScoreRow& row) { return maxima_of(row).largest; }
 
+// Of the keys that are not masked: +inf where there is none.
+HWY_INLINE HWY_MAYBE_UNUSED float least(const ScoreRow& row) {
+  const FloatTag d;
+  Floats low[4] = {Splat(kInfinity), Splat(kInfinity), Splat(kInfinity), Splat(kInfinity)};
+  walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
+    const Floats e = hn::LoadU(d, data);
+    low[k] = hn::Min(hn::IfThenElse(hn::Eq(e, Splat(-kInfinity)), Splat(kInfinity), e), low[k]);
+  });
+  return hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]))));
+}
+
 HWY_INLINE HWY_MAYBE_UNUSED std::int64_t sum_of_counts(Ints counts) {
   HWY_ALIGN std::int32_t lanes[HWY_LANES(float)];
   hn::Store(counts, IntTag(), lanes);

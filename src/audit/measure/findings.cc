@@ -1,0 +1,166 @@
+#include "audit/measure/findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/threads.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::audit {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> medians_of(const HeadFindings& head, RowField field) {
+  std::vector<double> medians;
+  for (const HeadSummary& summary : head.at) medians.push_back(summary[field].median);
+  return medians;
+}
+
+HeadKind kind_of(const HeadFindings& head, std::size_t at, const Thresholds& t) {
+  const HeadSummary& s = head.at[at];
+  if (s[RowField::first].median > t.sink) return HeadKind::sink;
+  if (s[RowField::near_outside].median > t.local) return HeadKind::local;
+  const double peak = s[RowField::peak_outside].median;
+  if (peak > t.sharp) return HeadKind::sharp;
+  if (peak < t.blunt || head.entropy_slope_outside > t.dispersing) return HeadKind::dispersing;
+  return HeadKind::mixed;
+}
+
+// Between (a, p) and (b, q), p >= level > q: where a straight line in logarithms reaches the level.
+double crossing(double a, double p, double b, double q, double level) {
+  const double share = std::log(p / level) / std::log(p / q);
+  return std::exp(std::log(a) + share * (std::log(b) - std::log(a)));
+}
+
+Blunting blunting_of(const Curve& curve, double level, double damping) {
+  using How = Blunting::How;
+  std::size_t last = curve.values.size();
+  while (last > 0 && std::isnan(curve.values[last - 1])) --last;
+  if (last == 0) return {How::unknown, kNone};
+  const double longest = curve.lengths[last - 1], at_longest = curve.values[last - 1];
+  if (at_longest < level) {
+    std::size_t i = last - 1;
+    while (i > 0 && !(curve.values[i - 1] >= level)) --i;
+    if (i == 0) return {How::from_start, curve.lengths[0]};
+    const double below = std::max(curve.values[i], std::numeric_limits<double>::min());
+    return {How::measured,
+            crossing(curve.lengths[i - 1], curve.values[i - 1], curve.lengths[i], below, level)};
+  }
+  const double slope = damping * power_slope(curve);
+  const double length = slope < 0 ? longest * std::exp(std::log(level / at_longest) / slope) : kNone;
+  if (!(length <= kFarthest)) return {How::not_foreseen, kNone};
+  return {How::forecast, std::max(length, longest)};
+}
+
+std::size_t where_kinds_are_told(std::span<const double> lengths, std::int64_t trained) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    if (lengths[i] <= static_cast<double>(trained)) at = i;
+  return at;
+}
+
+// Only lengths that the model was trained on tell how it goes on within them.
+std::size_t trained_lengths(std::span<const double> lengths, std::int64_t trained) {
+  std::size_t count = 0;
+  while (count < lengths.size() && lengths[count] <= static_cast<double>(trained)) ++count;
+  return count;
+}
+
+void check_forecasts(Findings& findings, std::span<const std::vector<double>> peaks) {
+  const std::span<const double> lengths = findings.lengths;
+  // From every length at which a slope is known to those a factor of 2 or more beyond.
+  for (std::size_t from = 1; from + 1 < lengths.size(); ++from)
+    for (std::size_t to = from + 1; to < lengths.size(); ++to)
+      if (lengths[to] >= 2 * lengths[from])
+        findings.forecasts.push_back(check_forecast(lengths, peaks, from, to));
+  const std::size_t known = trained_lengths(lengths, findings.trained);
+  std::vector<std::vector<double>> within;
+  for (const auto& head : peaks)
+    within.emplace_back(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(known));
+  findings.damping = choose_damping(lengths.first(known), within);
+}
+
+}  // namespace
+
+std::string_view name_of(Blunting::How how) {
+  switch (how) {
+    case Blunting::How::from_start:
+      return "from the start";
+    case Blunting::How::measured:
+      return "measured";
+    case Blunting::How::forecast:
+      return "forecast";
+    case Blunting::How::not_foreseen:
+      return "not foreseen";
+    case Blunting::How::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+std::vector<double> Findings::typical(RowField field) const {
+  std::vector<double> by_length;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    std::vector<double> values;
+    for (const HeadFindings& head : by_head) values.push_back(head.at[i][field].median);
+    by_length.push_back(quantile(values, 0.5));
+  }
+  return by_length;
+}
+
+std::vector<std::int64_t> Findings::blunt_heads() const {
+  std::vector<std::int64_t> counts(lengths.size());
+  for (const HeadFindings& head : by_head)
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      counts[i] += head.at[i][RowField::peak_outside].median < thresholds.blunt;
+  return counts;
+}
+
+std::int64_t Findings::count(HeadKind kind) const {
+  return std::count_if(by_head.begin(), by_head.end(),
+                       [&](const HeadFindings& head) { return head.kind == kind; });
+}
+
+Findings find(const ReadingPlan& plan, const Readings& readings, const model::Configuration& c,
+              const Thresholds& thresholds) {
+  const std::vector<std::size_t> finished = finished_lengths(readings);
+  if (finished.empty()) throw Error(ErrorCode::bad_argument, "no length has been read yet");
+  Findings findings{.trained = c.context, .layers = c.layers, .heads = c.heads, .thresholds = thresholds};
+  findings.excerpts = static_cast<std::int64_t>(readings.size());
+  for (const std::size_t i : finished) findings.lengths.push_back(static_cast<double>(plan.lengths[i]));
+  const std::size_t kinds_at = where_kinds_are_told(findings.lengths, c.context);
+
+  findings.by_head.resize(static_cast<std::size_t>(c.layers * c.heads));
+  parallel_for(threads_for(0), c.layers * c.heads, [&](std::int64_t place, int) {
+    HeadFindings& head = findings.by_head[static_cast<std::size_t>(place)];
+    head.place = {place / c.heads, place % c.heads};
+    for (const std::size_t i : finished) {
+      std::vector<const KeptRows*> rows;
+      for (const auto& excerpt : readings) rows.push_back(&*excerpt[i]);
+      head.at.push_back(summarise(rows, c.heads, head.place.layer, head.place.head));
+    }
+  });
+  std::vector<std::vector<double>> peaks;
+  for (const HeadFindings& head : findings.by_head) peaks.push_back(medians_of(head, RowField::peak_outside));
+  check_forecasts(findings, peaks);
+  for (std::size_t h = 0; h < findings.by_head.size(); ++h) {
+    HeadFindings& head = findings.by_head[h];
+    const auto entropy = medians_of(head, RowField::entropy);
+    const auto outside = medians_of(head, RowField::entropy_outside);
+    head.entropy_slope = log_slope({findings.lengths, entropy});
+    head.entropy_slope_outside = log_slope({findings.lengths, outside});
+    head.peak_slope = power_slope({findings.lengths, peaks[h]});
+    head.blunting = blunting_of({findings.lengths, peaks[h]}, thresholds.blunt, findings.damping);
+    head.kind = kind_of(head, kinds_at, thresholds);
+  }
+  return findings;
+}
+
+double forecast_peak(const Findings& findings, const HeadFindings& head, double length) {
+  const auto peaks = medians_of(head, RowField::peak_outside);
+  return forecast({findings.lengths, peaks}, length, findings.damping);
+}
+
+}  // namespace sharpmax::audit
