@@ -24,6 +24,7 @@ constexpr const char* kFooter =
     "  sharpmax inspect MODEL               what is in a GGUF or safetensors model\n"
     "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
     "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
+    "  sharpmax audit MODEL --text FILE     every head, and where it goes blunt\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
@@ -66,7 +67,7 @@ int parse_and_run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   const Command commands[] = {add_attend(program),    add_bench(program),   add_retrieve(program),
                               add_fit(program),       add_inspect(program), add_run(program),
-                              add_perplexity(program)};
+                              add_perplexity(program), add_audit(program)};
 
   try {
     program.parse(argc, argv);

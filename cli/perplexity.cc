@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 
 #include "base/text_file.h"
 #include "cli/command.h"
@@ -32,29 +30,9 @@ using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); }
 
-std::vector<model::Token> tokens_of(const model::Model& model, const PerplexityOptions& o) {
-  if (o.text.empty()) refuse("no text was given; --text FILE was wanted");
-  const std::string text =
-      o.text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_text(o.text);
-  const auto special = o.special ? model::SpecialText::as_tokens : model::SpecialText::as_text;
-  std::vector<model::Token> tokens = model.tokenizer().encode(text, special);
-  if (o.tokens) tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(*o.tokens)));
-  if (tokens.size() < 2) refuse(fmt::format("the text has {} tokens; at least 2 were wanted", tokens.size()));
-  return tokens;
-}
-
-// Each chunk begins with the token that the model expects before a text.
-std::vector<model::Token> chunk_of(const model::Model& model, std::span<const model::Token> part) {
-  std::vector<model::Token> chunk;
-  const auto& ends = model.tokenizer().ends();
-  if (ends.add_begin && ends.begin) chunk.push_back(*ends.begin);
-  chunk.insert(chunk.end(), part.begin(), part.end());
-  return chunk;
-}
-
 std::int64_t length_of(const model::Model& model, const PerplexityOptions& o, std::size_t tokens) {
   const std::int64_t context = context_of(model, o.model);
-  const std::int64_t begin = model.tokenizer().ends().add_begin ? 1 : 0;
+  const std::int64_t begin = tokens_before_text(model);
   if (o.length && *o.length + begin > context)
     throw Limit(fmt::format("--length {}: the context has room for {} tokens; --context makes it larger",
                             *o.length, context - begin));
@@ -72,13 +50,6 @@ void save(const PerplexityOptions& o, const PerplexityRun& run, double seconds) 
   if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(run, seconds).dump(1) + "\n");
 }
 
-// That a resumed run reads the same text: FNV-1a over the tokens.
-std::string fingerprint(std::span<const model::Token> tokens) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const model::Token token : tokens) hash = (hash ^ static_cast<std::uint32_t>(token)) * 0x100000001b3;
-  return fmt::format("{:016x}", hash);
-}
-
 PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
                       std::span<const model::Token> text, std::int64_t length) {
   PerplexityRun run;
@@ -87,8 +58,12 @@ PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
   run.wanted_chunks = (tokens + length - 1) / length;
   // A chunk of one token predicts nothing.
   if (tokens % length == 1 && run.wanted_chunks > 1) --run.wanted_chunks;
-  run.settings = {{"model", model_json(model, o.model)}, {"text", o.text},   {"tokens", tokens},
-                  {"fingerprint", fingerprint(text)},    {"length", length}, {"special", o.special}};
+  run.settings = {{"model", model_json(model, o.model)},
+                  {"text", o.text.text},
+                  {"tokens", tokens},
+                  {"fingerprint", fmt::format("{:016x}", fingerprint_of(text))},
+                  {"length", length},
+                  {"special", o.text.special}};
   if (o.resume && o.json.empty()) refuse("--resume goes with --json FILE");
   if (o.resume && std::filesystem::exists(o.json)) run.chunks = chunks_in(read_text(o.json), o.json, run);
   return run;
@@ -96,7 +71,7 @@ PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
 
 int measure(const PerplexityOptions& o) {
   const model::Model model = open_model(o.model);
-  const std::vector<model::Token> tokens = tokens_of(model, o);
+  const std::vector<model::Token> tokens = tokens_of(model, o.text, 2);
   const std::int64_t length = length_of(model, o, tokens.size()),
                      count = static_cast<std::int64_t>(tokens.size());
   PerplexityRun run = prepare(model, o, tokens, length);
@@ -108,7 +83,7 @@ int measure(const PerplexityOptions& o) {
   const std::int64_t before = static_cast<std::int64_t>(run.chunks.size()) * length;
   for (auto at = static_cast<std::int64_t>(run.chunks.size()); at < run.wanted_chunks; ++at) {
     const std::int64_t first = at * length, part = std::min(length, count - first);
-    const auto chunk = chunk_of(
+    const auto chunk = with_beginning(
         model, std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part)));
     run.chunks.push_back(model::chunk_losses(*session, chunk, first, [&](std::int64_t done) {
       if (done % 32 == 0) progress.show(progress_sentence(first - before + done, count - before, seconds()));
@@ -132,18 +107,11 @@ Command add_perplexity(CLI::App& program) {
   CLI::App* words = program.add_subcommand("perplexity", "A model's loss on a text, by position");
   words->footer(kFooter);
   add_model_options(*words, o.model);
-  constexpr const char* kText = "Text";
-  words->add_option("--text", o.text, "The text; -: standard input")->option_text("FILE")->group(kText);
+  add_text_options(*words, o.text);
   words->add_option("--length", o.length, "Tokens of a chunk (default: the context)")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 30))
-      ->group(kText);
-  words->add_option("--tokens", o.tokens, "Read only so many of the text (default: all)")
-      ->option_text("N")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 40))
-      ->group(kText);
-  words->add_flag("--special", o.special, "Read <|special|> words in the text as the tokens that they name")
-      ->group(kText);
+      ->group("Text");
   words->add_option("--json", o.json, "Write the results, schema sharpmax.perplexity/1; -: standard output")
       ->option_text("FILE")
       ->group("Results");

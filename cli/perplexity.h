@@ -6,16 +6,16 @@
 
 #include "cli/console.h"
 #include "cli/model_options.h"
+#include "cli/model_text.h"
 #include "model/generation/perplexity.h"
 
 namespace sharpmax::cli {
 
 struct PerplexityOptions {
   ModelOptions model;
-  std::string text;
+  TextOptions text;
   std::optional<std::int64_t> length;
-  std::optional<std::int64_t> tokens;
-  bool special = false, resume = false;
+  bool resume = false;
   std::string json;
 };
 

@@ -158,6 +158,12 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
   return findings;
 }
 
+double peak_bound(const HeadSummary& summary) {
+  const double keys = summary[RowField::keys].median, spread = summary[RowField::spread].median;
+  if (!std::isfinite(keys) || !std::isfinite(spread)) return kNone;
+  return 1 / (1 + (keys - 1) * std::exp(-spread));
+}
+
 double forecast_peak(const Findings& findings, const HeadFindings& head, double length) {
   const auto peaks = medians_of(head, RowField::peak_outside);
   return forecast({findings.lengths, peaks}, length, findings.damping);

@@ -1,7 +1,6 @@
 // What the rows that were kept say of every head: its kind, how it changes with length, where it goes blunt.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +64,10 @@ struct Findings {
 // at the shortest where none is. Error{bad_argument} where there is no such length.
 Findings find(const ReadingPlan& plan, const Readings& readings, const model::Configuration& configuration,
               const Thresholds& thresholds);
+
+// The largest weight that n keys can have whose scores lie within the median spread that was measured: what
+// softmax allows at best.
+double peak_bound(const HeadSummary& summary);
 
 // Forecast of the peak outside the sink.
 double forecast_peak(const Findings& findings, const HeadFindings& head, double length);

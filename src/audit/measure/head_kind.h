@@ -1,6 +1,7 @@
 // The kind of a head, told from what it did on one text: another text may make it another kind.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -13,6 +14,8 @@ enum class HeadKind {
   dispersing,  // its entropy outside the sink grows with ln n
   mixed,       // none of these
 };
+inline constexpr std::array kHeadKinds = {HeadKind::sink, HeadKind::local, HeadKind::sharp,
+                                          HeadKind::dispersing, HeadKind::mixed};
 std::string_view name_of(HeadKind kind);
 
 struct HeadPlace {

@@ -1,0 +1,86 @@
+// `sharpmax audit`: every head of a model, and where it goes blunt.
+#include "cli/audit.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/in_quotes.h"
+#include "cli/command.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Excerpts of the text are read once each, to the longest length; rows in the last\n"
+    "quarter of every length are kept on the way. \"Outside\" leaves the first token\n"
+    "out, on which many heads park their weight. With --json FILE what was measured\n"
+    "is saved as it comes (rows in FILE.rows.npz), and --resume goes on from there.\n"
+    "\n"
+    "Examples:\n"
+    "  sharpmax audit SmolLM2.gguf --text book.txt\n"
+    "  sharpmax audit SmolLM2.gguf --text book.txt --lengths 128,512,2048,8192\n"
+    "  sharpmax audit SmolLM2.gguf --text book.txt --head 12.3\n"
+    "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
+
+int run(const AuditOptions& o) { return audit_lengths(o); }
+
+}  // namespace
+
+audit::HeadPlace parse_head(const std::string& text, std::int64_t layers, std::int64_t heads) {
+  audit::HeadPlace place;
+  const char* const end = text.data() + text.size();
+  const auto layer = std::from_chars(text.data(), end, place.layer);
+  const bool dotted = layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.';
+  const auto head = dotted ? std::from_chars(layer.ptr + 1, end, place.head) : layer;
+  if (!dotted || head.ec != std::errc() || head.ptr != end)
+    throw Error(
+        ErrorCode::bad_argument,
+        fmt::format("--head {}: LAYER.HEAD was wanted, both counted from 0, such as 3.5", in_quotes(text)));
+  if (place.layer < 0 || place.layer >= layers || place.head < 0 || place.head >= heads)
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("--head {}: there is no such head; layers go from 0 to {} and heads from 0 to {}",
+                            text, layers - 1, heads - 1));
+  return place;
+}
+
+Command add_audit(CLI::App& program) {
+  auto options = std::make_shared<AuditOptions>();
+  AuditOptions& o = *options;
+  CLI::App* words = program.add_subcommand("audit", "Every head of a model, and where it goes blunt");
+  words->footer(kFooter);
+  add_model_options(*words, o.model);
+  add_text_options(*words, o.text);
+  constexpr const char *kWhat = "What to measure", *kResults = "Results";
+  words
+      ->add_option("--lengths", o.lengths,
+                   "Tokens, with commas (default: 64, 128, … to the context, at most 8192)")
+      ->option_text("N,…")
+      ->delimiter(',')
+      ->check(CLI::Range(std::int64_t{audit::kLeastLength}, std::int64_t{1} << 30))
+      ->group(kWhat);
+  words->add_option("--excerpts", o.excerpts, "Read at most so many parts of the text (default 4)")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->group(kWhat);
+  words
+      ->add_option("--threshold", o.thresholds.blunt,
+                   "A head whose median peak is below is blunt (default 0.1)")
+      ->option_text("P")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->group(kWhat);
+  words->add_flag("--all", o.all, "Print every head, not the worst alone")->group(kResults);
+  words->add_option("--head", o.head, "Print one head at every length")
+      ->option_text("LAYER.HEAD")
+      ->group(kResults)
+      ->excludes("--all");
+  words->add_option("--json", o.json, "Write the results, schema sharpmax.audit/1; -: standard output")
+      ->option_text("FILE")
+      ->group(kResults);
+  words->add_flag("--resume", o.resume, "Go on from what was saved beside the file of --json")
+      ->group(kResults);
+  return {words, [options] { return run(*options); }};
+}
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,41 @@
+// What `sharpmax audit` is told, and its job by length; shared by its parts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "audit/measure/findings.h"
+#include "cli/console.h"
+#include "cli/model_options.h"
+#include "cli/model_text.h"
+
+namespace sharpmax::cli {
+
+struct AuditOptions {
+  ModelOptions model;
+  TextOptions text;
+  std::vector<std::int64_t> lengths;
+  std::int64_t excerpts = 4;
+  audit::Thresholds thresholds;
+  std::string head;  // "layer.head"
+  bool all = false, resume = false;
+  std::string json;
+};
+
+// Every head at every length of a text: the section "attention".
+int audit_lengths(const AuditOptions& options);
+
+// What was read, beside the findings.
+struct AuditHeader {
+  std::string model, text;
+  std::int64_t text_tokens = 0;
+};
+std::string report_of(const AuditHeader& header, const audit::Findings& findings, bool all, bool colour);
+std::string head_report(const audit::Findings& findings, const audit::HeadFindings& head, bool colour);
+// Two sentences.
+std::string verdict_of(const audit::Findings& findings);
+
+// "3.5": layer 3, head 5, both from 0. Error{bad_argument} for anything else or one that is not there.
+audit::HeadPlace parse_head(const std::string& text, std::int64_t layers, std::int64_t heads);
+
+}  // namespace sharpmax::cli

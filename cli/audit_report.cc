@@ -1,0 +1,246 @@
+// The text that `sharpmax audit` prints: a verdict, the worst heads, the table by length.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/audit.h"
+#include "cli/table.h"
+
+namespace sharpmax::cli {
+namespace {
+
+using audit::Blunting;
+using audit::Findings;
+using audit::HeadFindings;
+using audit::HeadKind;
+using audit::RowField;
+using Align = Table::Align;
+
+constexpr std::size_t kWorstHeads = 10;
+
+std::string length_text(double length) { return grouped(std::llround(length)); }
+
+std::string two(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
+
+std::string blunting_text(const Blunting& blunting) {
+  switch (blunting.how) {
+    case Blunting::How::from_start:
+      return fmt::format("<{}", length_text(blunting.length));
+    case Blunting::How::measured:
+      return length_text(blunting.length);
+    case Blunting::How::forecast:
+      return "~" + length_text(blunting.length);
+    case Blunting::How::not_foreseen:
+      return "not seen";
+    case Blunting::How::unknown:
+      break;
+  }
+  return "?";
+}
+
+std::string place_text(const audit::HeadPlace& place) {
+  return fmt::format("{}.{}", place.layer, place.head);
+}
+
+// Blunt heads first, the bluntest in front; sinks, which do not try to pick, behind.
+std::vector<const HeadFindings*> worst_first(const Findings& f) {
+  std::vector<const HeadFindings*> order;
+  for (const HeadFindings& head : f.by_head) order.push_back(&head);
+  const auto rank = [](const HeadFindings* head) {
+    const double peak = head->at.back()[RowField::peak_outside].median;
+    return std::pair(head->kind == HeadKind::sink, std::isnan(peak) ? 2.0 : peak);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](auto* a, auto* b) { return rank(a) < rank(b); });
+  return order;
+}
+
+std::string heads_table(const Findings& f, std::size_t most, bool colour) {
+  const std::size_t last = f.lengths.size() - 1;
+  Table table({Align::right, Align::left, Align::right, Align::right, Align::right, Align::right,
+               Align::right, Align::right, Align::right});
+  table.add({{"head", Ink::bold},
+             {"kind", Ink::bold},
+             {"peak " + short_count(std::llround(f.lengths[0])), Ink::bold},
+             {"peak " + short_count(std::llround(f.lengths[last])), Ink::bold},
+             {"95 %", Ink::bold},
+             {"entropy", Ink::bold},
+             {"slope", Ink::bold},
+             {"spread", Ink::bold},
+             {"blunt from", Ink::bold}});
+  const auto order = worst_first(f);
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    const HeadFindings& head = *order[i];
+    const auto& peak = head.at[last][RowField::peak_outside];
+    const std::string interval =
+        std::isnan(peak.low) ? "" : fmt::format("{:.2f}-{:.2f}", std::max(0.0, peak.low), peak.high);
+    table.add({{place_text(head.place)},
+               {std::string(name_of(head.kind))},
+               {short_number(head.at[0][RowField::peak_outside].median)},
+               {short_number(peak.median), peak.median < f.thresholds.blunt ? Ink::red : Ink::plain},
+               {interval, Ink::dim},
+               {two(head.at[last][RowField::entropy_outside].median)},
+               {two(head.entropy_slope_outside)},
+               {fmt::format("{:.1f}", head.at[last][RowField::spread].median)},
+               {blunting_text(head.blunting)}});
+  }
+  return table.text(colour);
+}
+
+std::string lengths_table(const Findings& f, bool colour) {
+  Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
+               Align::right, Align::right});
+  table.add({{"tokens", Ink::bold},
+             {"entropy", Ink::bold},
+             {"peak", Ink::bold},
+             {"first", Ink::bold},
+             {"peak", Ink::bold},
+             {"support", Ink::bold},
+             {"spread", Ink::bold},
+             {"blunt heads", Ink::bold}});
+  table.add({{"", Ink::dim},
+             {"", Ink::dim},
+             {"", Ink::dim},
+             {"token", Ink::dim},
+             {"outside", Ink::dim},
+             {"exp(H)", Ink::dim},
+             {"", Ink::dim},
+             {"", Ink::dim}});
+  const auto entropy = f.typical(RowField::entropy), peak = f.typical(RowField::peak);
+  const auto first = f.typical(RowField::first), outside = f.typical(RowField::peak_outside);
+  const auto spread = f.typical(RowField::spread);
+  const auto blunt = f.blunt_heads();
+  for (std::size_t i = 0; i < f.lengths.size(); ++i) {
+    const bool untrained = f.lengths[i] > static_cast<double>(f.trained);
+    table.add({{length_text(f.lengths[i]) + (untrained ? "*" : "")},
+               {two(entropy[i])},
+               {two(peak[i])},
+               {two(first[i])},
+               {two(outside[i])},
+               {fmt::format("{:.1f}", std::exp(entropy[i]))},
+               {fmt::format("{:.1f}", spread[i])},
+               {fmt::format("{} of {}", blunt[i], f.by_head.size())}});
+  }
+  return table.text(colour);
+}
+
+// The check whose reach is widest, and of those the one to the longest length.
+const audit::ForecastErrors* widest_check(const Findings& f) {
+  const audit::ForecastErrors* widest = nullptr;
+  for (const auto& errors : f.forecasts)
+    if (errors.to <= f.trained &&
+        (widest == nullptr || errors.to * widest->from >= widest->to * errors.from || errors.to > widest->to))
+      if (widest == nullptr || errors.from >= 8 * widest->from || errors.to > widest->to) widest = &errors;
+  return widest;
+}
+
+std::string forecast_text(const Findings& f) {
+  const auto* check = widest_check(f);
+  if (check == nullptr)
+    return "No forecast was checked: fewer than three lengths were measured within the trained context.\n";
+  return wrapped(fmt::format("Forecasts (~) carry their error where it could be checked: from lengths up to "
+                             "{} the peak at {} is "
+                             "off by a factor of {:.2f} in the median head (90 % within {:.2f}); \"no "
+                             "change\" is off by {:.2f} "
+                             "({:.2f}), a power law by {:.2f} ({:.2f}).",
+                             length_text(static_cast<double>(check->from)),
+                             length_text(static_cast<double>(check->to)), check->ours, check->ours_90,
+                             check->no_change, check->no_change_90, check->power_law, check->power_law_90)) +
+         "\n";
+}
+
+std::string kinds_text(const Findings& f) {
+  std::string text;
+  for (const HeadKind kind : audit::kHeadKinds)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " · ", name_of(kind), f.count(kind));
+  return text;
+}
+
+}  // namespace
+
+std::string verdict_of(const Findings& f) {
+  const auto blunt = f.blunt_heads();
+  const auto outside = f.typical(RowField::peak_outside);
+  const std::size_t last = f.lengths.size() - 1;
+  std::int64_t foreseen = 0;
+  for (const HeadFindings& head : f.by_head)
+    foreseen += head.blunting.how == Blunting::How::forecast && head.blunting.length <= 8 * f.lengths[last];
+  std::string first = fmt::format(
+      "At {} tokens {} of {} heads no longer pick (median peak weight outside the first token below {}); at "
+      "{} "
+      "tokens it was {}.",
+      length_text(f.lengths[last]), blunt[last], f.by_head.size(), f.thresholds.blunt,
+      length_text(f.lengths[0]), blunt[0]);
+  if (last == 0)
+    first = fmt::format(
+        "At {} tokens {} of {} heads do not pick (median peak weight outside the first token below {}).",
+        length_text(f.lengths[0]), blunt[0], f.by_head.size(), f.thresholds.blunt);
+  return first +
+         fmt::format(
+             " The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} more heads are forecast to "
+             "go blunt.",
+             outside[0], outside[last], length_text(8 * f.lengths[last]), foreseen);
+}
+
+std::string report_of(const AuditHeader& header, const Findings& f, bool all, bool colour) {
+  std::string text = wrapped(verdict_of(f)) + "\n\n";
+  text +=
+      wrapped(fmt::format("{}: {} layers of {} heads, trained on {} tokens. {}: {} excerpt{} of {} tokens.",
+                          header.model, f.layers, f.heads, grouped(f.trained), header.text, f.excerpts,
+                          f.excerpts == 1 ? "" : "s", length_text(f.lengths.back()))) +
+      "\n";
+  text += "Kinds on this text: " + kinds_text(f) + "\n\n";
+  text += all ? "Every head, the bluntest first (sinks behind):\n" : "The worst heads (--all: every head):\n";
+  text += heads_table(f, all ? f.by_head.size() : kWorstHeads, colour);
+  text += "\nBy length, the median over heads:\n" + lengths_table(f, colour);
+  if (f.lengths.back() > static_cast<double>(f.trained)) text += "* past the trained length\n";
+  text += "\n" + forecast_text(f);
+  return text;
+}
+
+std::string head_report(const Findings& f, const HeadFindings& head, bool colour) {
+  std::string text =
+      fmt::format("Head {}: {}; blunt from {}; slope of its entropy against ln n {} ({} outside)\n",
+                  place_text(head.place), name_of(head.kind), blunting_text(head.blunting),
+                  two(head.entropy_slope), two(head.entropy_slope_outside));
+  Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
+               Align::right, Align::right, Align::right});
+  table.add({{"tokens", Ink::bold},
+             {"entropy", Ink::bold},
+             {"peak", Ink::bold},
+             {"first", Ink::bold},
+             {"outside", Ink::bold},
+             {"support", Ink::bold},
+             {"spread", Ink::bold},
+             {"distance", Ink::bold},
+             {"at best", Ink::bold}});
+  for (std::size_t i = 0; i < f.lengths.size(); ++i) {
+    const auto& s = head.at[i];
+    table.add({{length_text(f.lengths[i]) + (f.lengths[i] > static_cast<double>(f.trained) ? "*" : "")},
+               {two(s[RowField::entropy].median)},
+               {short_number(s[RowField::peak].median)},
+               {short_number(s[RowField::first].median)},
+               {short_number(s[RowField::peak_outside].median)},
+               {fmt::format("{:.0f}", s[RowField::support].median)},
+               {fmt::format("{:.1f}", s[RowField::spread].median)},
+               {fmt::format("{:.0f}", s[RowField::distance_outside].median)},
+               {short_number(audit::peak_bound(s))}});
+  }
+  text += table.text(colour) + "\nKeys within so much of the largest score (medians):\n";
+  Table gaps(std::vector<Align>(1 + kGapOctaves.size(), Align::right));
+  std::vector<Cell> title{{"tokens", Ink::bold}};
+  for (const double gap : kGapOctaves) title.push_back({fmt::format("{}", gap), Ink::bold});
+  gaps.add(title);
+  for (std::size_t i = 0; i < f.lengths.size(); ++i) {
+    std::vector<Cell> row{{length_text(f.lengths[i])}};
+    for (const double count : head.at[i].gap_counts) row.push_back({fmt::format("{:.0f}", count)});
+    gaps.add(row);
+  }
+  return text + gaps.text(colour) +
+         wrapped(
+             "\n\"At best\" is the largest weight that any key could have among so many whose scores lie "
+             "within this spread.") +
+         "\n";
+}
+
+}  // namespace sharpmax::cli
