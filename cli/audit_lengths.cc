@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "audit/measure/findings_json.h"
@@ -149,6 +150,8 @@ class LengthAudit {
 }  // namespace
 
 int audit_lengths(const AuditOptions& o) {
+  if (std::isnan(o.thresholds.blunt))
+    throw Error(ErrorCode::bad_argument, "--threshold is not a number; one from 0 to 1 was wanted");
   const model::Model model = open_model(o.model);
   const model::Configuration& c = model.configuration();
   std::optional<audit::HeadPlace> head;

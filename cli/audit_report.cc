@@ -67,7 +67,7 @@ std::string heads_table(const Findings& f, std::size_t most, bool colour) {
              {"entropy", Ink::bold},
              {"slope", Ink::bold},
              {"spread", Ink::bold},
-             {"blunt from", Ink::bold}});
+             {"blunt at", Ink::bold}});
   const auto order = worst_first(f);
   for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
     const HeadFindings& head = *order[i];
@@ -124,29 +124,40 @@ std::string lengths_table(const Findings& f, bool colour) {
   return table.text(colour);
 }
 
-// The check whose reach is widest, and of those the one to the longest length.
-const audit::ForecastErrors* widest_check(const Findings& f) {
-  const audit::ForecastErrors* widest = nullptr;
+// Checks over a factor of about eight, within the trained length: as far as a forecast is worth reading.
+std::vector<const audit::ForecastErrors*> checks_over_eight(const Findings& f) {
+  std::vector<const audit::ForecastErrors*> checks;
   for (const auto& errors : f.forecasts)
-    if (errors.to <= f.trained &&
-        (widest == nullptr || errors.to * widest->from >= widest->to * errors.from || errors.to > widest->to))
-      if (widest == nullptr || errors.from >= 8 * widest->from || errors.to > widest->to) widest = &errors;
-  return widest;
+    if (errors.to <= f.trained && errors.to >= 6 * errors.from && errors.to <= 11 * errors.from)
+      checks.push_back(&errors);
+  return checks;
 }
 
-std::string forecast_text(const Findings& f) {
-  const auto* check = widest_check(f);
-  if (check == nullptr)
-    return "No forecast was checked: fewer than three lengths were measured within the trained context.\n";
-  return wrapped(fmt::format("Forecasts (~) carry their error where it could be checked: from lengths up to "
-                             "{} the peak at {} is "
-                             "off by a factor of {:.2f} in the median head (90 % within {:.2f}); \"no "
-                             "change\" is off by {:.2f} "
-                             "({:.2f}), a power law by {:.2f} ({:.2f}).",
-                             length_text(static_cast<double>(check->from)),
-                             length_text(static_cast<double>(check->to)), check->ours, check->ours_90,
-                             check->no_change, check->no_change_90, check->power_law, check->power_law_90)) +
-         "\n";
+std::string forecast_table(const Findings& f, bool colour) {
+  const auto checks = checks_over_eight(f);
+  if (checks.empty())
+    return wrapped(
+               "No forecast was checked: that takes two lengths, and one about eight times as long "
+               "within the trained context.") +
+           "\n";
+  Table table({Align::right, Align::right, Align::left, Align::left, Align::left}, 3);
+  table.add({{"known up to", Ink::bold},
+             {"forecast at", Ink::bold},
+             {"ours", Ink::bold},
+             {"no change", Ink::bold},
+             {"power law", Ink::bold}});
+  const auto factors = [](double median, double high) {
+    return fmt::format("{:.2f} ({:.2f})", median, high);
+  };
+  for (const auto* check : checks)
+    table.add({{grouped(check->from)},
+               {grouped(check->to)},
+               {factors(check->ours, check->ours_90)},
+               {factors(check->no_change, check->no_change_90)},
+               {factors(check->power_law, check->power_law_90)}});
+  return "Forecasts (~) where they could be checked: the factor by which the peak outside\n"
+         "is off in the median head, and within which 90 % of the heads lie:\n" +
+         table.text(colour);
 }
 
 std::string kinds_text(const Findings& f) {
@@ -162,24 +173,22 @@ std::string verdict_of(const Findings& f) {
   const auto blunt = f.blunt_heads();
   const auto outside = f.typical(RowField::peak_outside);
   const std::size_t last = f.lengths.size() - 1;
-  std::int64_t foreseen = 0;
-  for (const HeadFindings& head : f.by_head)
-    foreseen += head.blunting.how == Blunting::How::forecast && head.blunting.length <= 8 * f.lengths[last];
-  std::string first = fmt::format(
-      "At {} tokens {} of {} heads no longer pick (median peak weight outside the first token below {}); at "
-      "{} "
-      "tokens it was {}.",
-      length_text(f.lengths[last]), blunt[last], f.by_head.size(), f.thresholds.blunt,
-      length_text(f.lengths[0]), blunt[0]);
+  const std::string at_last =
+      fmt::format("At {} tokens {} of {} heads {} (median peak weight outside the first token below {})",
+                  length_text(f.lengths[last]), blunt[last], f.by_head.size(),
+                  last == 0 ? "do not pick" : "no longer pick", f.thresholds.blunt);
   if (last == 0)
-    first = fmt::format(
-        "At {} tokens {} of {} heads do not pick (median peak weight outside the first token below {}).",
-        length_text(f.lengths[0]), blunt[0], f.by_head.size(), f.thresholds.blunt);
-  return first +
-         fmt::format(
-             " The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} more heads are forecast to "
-             "go blunt.",
-             outside[0], outside[last], length_text(8 * f.lengths[last]), foreseen);
+    return fmt::format("{}. The median head's peak is {:.2f}; one length alone says nothing of others.",
+                       at_last, outside[0]);
+  const double far = 8 * f.lengths[last];
+  const auto foreseen = std::count_if(f.by_head.begin(), f.by_head.end(), [&](const HeadFindings& head) {
+    return head.blunting.how == Blunting::How::forecast && head.blunting.length <= far;
+  });
+  return fmt::format(
+      "{}; at {} tokens it was {}. The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} more "
+      "heads "
+      "are forecast to go blunt.",
+      at_last, length_text(f.lengths[0]), blunt[0], outside[0], outside[last], length_text(far), foreseen);
 }
 
 std::string report_of(const AuditHeader& header, const Findings& f, bool all, bool colour) {
@@ -194,7 +203,7 @@ std::string report_of(const AuditHeader& header, const Findings& f, bool all, bo
   text += heads_table(f, all ? f.by_head.size() : kWorstHeads, colour);
   text += "\nBy length, the median over heads:\n" + lengths_table(f, colour);
   if (f.lengths.back() > static_cast<double>(f.trained)) text += "* past the trained length\n";
-  text += "\n" + forecast_text(f);
+  text += "\n" + forecast_table(f, colour);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -36,6 +37,23 @@ bool all_finite(std::span<const double> values) {
 }
 
 }  // namespace
+
+Interval median_interval(std::span<const double> values, double confidence) {
+  check(confidence);
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto count = static_cast<std::int64_t>(sorted.size());
+  // The median lies below the (k + 1)th of them when k or fewer fall on its lower side.
+  std::int64_t out = 0;  // how many are left out at either end
+  if (count > 0) {
+    const boost::math::binomial side(static_cast<double>(count), 0.5);
+    while (2 * (out + 1) < count &&
+           boost::math::cdf(side, static_cast<double>(out)) <= (1.0 - confidence) / 2.0)
+      ++out;
+  }
+  if (out == 0) return {kUnknown, kUnknown};
+  return {sorted[static_cast<std::size_t>(out - 1)], sorted[static_cast<std::size_t>(count - out)]};
+}
 
 double mean_of(std::span<const double> values) {
   double sum = 0.0;

@@ -20,6 +20,10 @@ Interval share_interval(std::int64_t right, std::int64_t sets, double confidence
 // Student's t interval of the mean of independent values, such as one a seed.
 Interval mean_interval(std::span<const double> values, double confidence = 0.95);
 
+// Interval of the median of independent values of any distribution, from their order: it holds the median
+// with at least this confidence. NaN where so few cannot say: six are needed for 95 %.
+Interval median_interval(std::span<const double> values, double confidence = 0.95);
+
 double mean_of(std::span<const double> values);  // NaN of none
 
 struct PairedTest {

@@ -10,6 +10,7 @@
 
 #include "base/significance.h"
 #include "sharpmax/error.h"
+#include "support/random.h"
 
 namespace sharpmax::test {
 namespace {
@@ -105,6 +106,34 @@ TEST(ShareInterval, StaysWithinZeroAndOne) {
     EXPECT_NEAR(all.low, 1.0 - none.high, 1e-15);
   }
   EXPECT_TRUE(std::isnan(share_interval(0, 0).low));
+}
+
+TEST(MedianInterval, TakesSixValuesAndThenTheEndsOfTheirOrder) {
+  EXPECT_TRUE(std::isnan(median_interval(Values{}).low));
+  EXPECT_TRUE(std::isnan(median_interval(Values{1, 2, 3, 4, 5}).low));
+  const Interval six = median_interval(Values{3, 1, 2, 6, 5, 4});
+  EXPECT_EQ(six.low, 1);
+  EXPECT_EQ(six.high, 6);
+  // Of 20, 2 P(B <= 5) = 0.041 and 2 P(B <= 6) = 0.115.
+  Values twenty;
+  for (int i = 1; i <= 20; ++i) twenty.push_back(i);
+  EXPECT_EQ(median_interval(twenty).low, 6);
+  EXPECT_EQ(median_interval(twenty).high, 15);
+}
+
+TEST(MedianInterval, HoldsTheMedianOfASkewedDistributionAsOftenAsItSays) {
+  Random random(17);
+  for (const std::size_t count : {6, 13, 40}) {
+    int held = 0;
+    for (int i = 0; i < 4000; ++i) {
+      Values values;
+      for (std::size_t k = 0; k < count; ++k) values.push_back(std::exp(3 * random.normal()));  // median 1
+      const Interval interval = median_interval(values);
+      held += interval.low <= 1 && 1 <= interval.high;
+    }
+    EXPECT_GE(held, 0.94 * 4000) << count << " values";  // three standard errors below 95 %
+    EXPECT_LE(held, 0.985 * 4000) << count << " values";
+  }
 }
 
 }  // namespace

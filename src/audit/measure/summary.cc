@@ -61,7 +61,7 @@ HeadSummary summarise(std::span<const KeptRows* const> excerpts, std::int64_t he
       summary.gap_counts[field - kPlainFields] = quantile(all, 0.5);
       continue;
     }
-    const Interval interval = mean_interval(medians);
+    const Interval interval = median_interval(medians);
     summary.fields[field] = {quantile(all, 0.5), quantile(all, 0.25), quantile(all, 0.75), interval.low,
                              interval.high};
   }

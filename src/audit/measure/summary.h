@@ -11,11 +11,11 @@ namespace sharpmax::audit {
 
 struct FieldSummary {
   double median = 0, lower_quartile = 0, upper_quartile = 0;  // over rows; NaN where no row has a value
-  // 95 % of the mean of the medians of runs of kRunLength tokens: neighbours are not independent. NaN below
-  // two runs.
+  // 95 % of the median, from the order of the medians of runs of kRunLength tokens: neighbours are not
+  // independent, and rows of SmolLM2 that far apart are (docs/audit.md). NaN below six runs.
   double low = 0, high = 0;
 };
-inline constexpr std::int64_t kRunLength = 32;
+inline constexpr std::int64_t kRunLength = 8;
 
 struct HeadSummary {
   std::int64_t rows = 0;
