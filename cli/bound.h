@@ -1,0 +1,43 @@
+// What `sharpmax bound` is asked and what it finds, shared by its parts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "sharpmax/normalizer.h"
+#include "theory/peak_lost.h"
+
+namespace sharpmax::cli {
+
+struct BoundOptions {
+  std::optional<double> spread, level, peak;
+  double beta = 1.0;
+  std::string sizes;                     // numbers of keys, with commas
+  std::vector<std::string> normalizers;  // texts; none or "all": every member
+  std::string json;
+};
+
+// One normalizer at every number of keys asked for.
+struct NormalizerBounds {
+  std::string normalizer;
+  std::vector<theory::PeakRange> ranges;  // as `sizes`
+  std::optional<theory::PeakLoss> loss;   // where a peak was asked for
+  std::string refused;                    // why there is nothing above; else empty
+};
+
+struct BoundResults {
+  double spread = 0.0;  // as given
+  double beta = 1.0;
+  theory::ScoreInterval scores;  // times beta
+  std::optional<double> peak;
+  std::vector<double> sizes;
+  std::vector<NormalizerBounds> normalizers;
+};
+
+// Schema sharpmax.bound.spread/1. Not-a-number and infinities are null.
+Json to_json(const BoundResults& results);
+std::string report_of(const BoundResults& results, bool colour);
+
+}  // namespace sharpmax::cli
