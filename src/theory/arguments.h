@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "sharpmax/error.h"
@@ -26,6 +27,20 @@ inline constexpr Domain kShare{"above 0 and below 1", [](double x) { return x > 
 inline void require(std::string_view name, double value, const Domain& domain) {
   if (!std::isfinite(value) || !domain.contains(value))
     throw Error(ErrorCode::bad_argument, fmt::format("{} is {}; it must be {}", name, value, domain.words));
+}
+
+// Sums to one are checked this loosely, so that weights computed in float pass.
+inline constexpr double kSumTolerance = 1e-6;
+
+// None negative, none missing, sum one.
+inline void require_distribution(std::span<const double> weights) {
+  double sum = 0.0;
+  for (const double w : weights) {
+    require("a weight", w, kNotNegative);
+    sum += w;
+  }
+  if (!(std::abs(sum - 1.0) <= kSumTolerance))
+    throw Error(ErrorCode::bad_argument, fmt::format("the weights sum to {}; they must sum to 1", sum));
 }
 
 inline void require_counts(std::string_view what, std::size_t found, std::string_view other,

@@ -9,6 +9,7 @@
 #include "theory/peak_levels.h"
 #include "theory/peak_search.h"
 #include "theory/root.h"
+#include "theory/shape.h"
 
 namespace sharpmax::theory {
 namespace {
@@ -45,22 +46,6 @@ PeakRange entropy_target_range(double nats, double n, double spread) {
 PeakRange peak_target_range(double weight, double n, double spread) {
   if (spread == 0.0) return of_closed_form({1.0 / n, 1.0 / n});
   return of_closed_form({1.0 / n, std::max(softmax_peak(spread, n), weight)}, std::max(weight, 1.0 / n));
-}
-
-// The rule that says which formula holds. Rows that have no kernel, for a negative beta or an alpha close to
-// 1, are of the same shape as those that have one.
-Rule shape_of(const AnyNormalizer& normalizer, const HeadParameters& parameters, double n) {
-  Rule rule = normalizer.definition().rule(parameters, n);
-  const std::string_view name = normalizer.name();
-  if (rule.kind != RuleKind::specification) return rule;
-  if (name == "entmax" || name == "asentmax") rule.kind = RuleKind::threshold;
-  if (name == "softmax" || name == "ssmax" || name == "log_length") rule.kind = RuleKind::exponential;
-  if (name == "top_k") {
-    rule.kind = RuleKind::top_k;
-    rule.target = parameters[0];
-  }
-  if (rule.kind == RuleKind::threshold && rule.alpha == 1.0) rule.kind = RuleKind::exponential;
-  return rule;
 }
 
 PeakRange of_rule(const Rule& rule, const HeadParameters& parameters, double n, const ScoreInterval& scores) {

@@ -6,9 +6,9 @@
 
 namespace sharpmax::theory {
 
-// Of a softmax whose temperature is a function of the row's survey (RuleKind::surveyed): one winner, and the
-// others in up to two groups of any size at any gap. The ceiling is softmax's at the largest temperature
-// that any survey of n keys can ask for, looked for over entropies in [0, ln n].
+// Of a softmax whose temperature, at least 1, is a function of the row's entropy (RuleKind::surveyed).
+// share.high: one winner, and the others in two groups of any sizes at any gaps. The ceiling holds for every
+// row, as far as 4,096 samples show how large the temperature gets.
 PeakRange surveyed_range(const Rule& rule, const HeadParameters& parameters, double n, double spread);
 
 // Of any normalizer, through its specification in double: rows of at most three distinct scores, then uphill
