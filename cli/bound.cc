@@ -24,7 +24,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
     "  sharpmax bound --spread 5.69 --n 128,8192,1e6 --peak 0.5 \\\n"
-    "      --normalizer softmax --normalizer ssmax:s=0.4 --json bounds.json";
+    "      --normalizer softmax --normalizer ssmax:s=0.4 --json bounds.json\n"
+    "  sharpmax bound --attack              does any input break a bound?";
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); }
 
@@ -77,7 +78,7 @@ BoundResults asked(const BoundOptions& o) {
                              .beta = o.beta,
                              .scores = {o.beta * low, o.beta * (low + *o.spread)},
                              .peak = o.peak,
-                             .sizes = sizes_in(o.sizes)};
+                             .sizes = sizes_in(o.sizes.empty() ? "16384" : o.sizes)};
   if (!std::isfinite(results.scores.spread())) refuse("--spread times --beta is beyond what a double holds");
   return results;
 }
@@ -96,6 +97,12 @@ NormalizerBounds bounds_of(const AnyNormalizer& normalizer, const BoundResults& 
 }
 
 int run(const BoundOptions& o) {
+  if (o.attack) {
+    if (o.spread || o.level || o.peak || o.beta != 1.0 || !o.sizes.empty() || !o.normalizers.empty())
+      refuse(
+          "--attack tries every bound as it stands; of the other options only --seed and --json go with it");
+    return run_attacks(o);
+  }
   BoundResults results = asked(o);
   for (const AnyNormalizer& normalizer : normalizers_of(o))
     results.normalizers.push_back(bounds_of(normalizer, results));
@@ -136,7 +143,11 @@ Command add_bound(CLI::App& program) {
   words->add_option("--json", o.json, "Write the results, schema sharpmax.bound.spread/1; -: standard output")
       ->option_text("FILE")
       ->group("Results");
-  o.sizes = "16384";
+  words->add_flag("--attack", o.attack, "Instead: try to break every bound, and tell how near it came")
+      ->group("Attack");
+  words->add_option("--seed", o.seed, "Where the attack begins (default 1)")
+      ->option_text("N")
+      ->group("Attack");
   return {words, [options] { return run(*options); }};
 }
 

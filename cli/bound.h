@@ -1,6 +1,7 @@
 // What `sharpmax bound` is asked and what it finds, shared by its parts.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct BoundOptions {
   std::string sizes;                     // numbers of keys, with commas
   std::vector<std::string> normalizers;  // texts; none or "all": every member
   std::string json;
+  bool attack = false;  // no spread: try to break every bound instead
+  std::uint64_t seed = 1;
 };
 
 // One normalizer at every number of keys asked for.
@@ -39,5 +42,8 @@ struct BoundResults {
 // Schema sharpmax.bound.spread/1. Not-a-number and infinities are null.
 Json to_json(const BoundResults& results);
 std::string report_of(const BoundResults& results, bool colour);
+
+// Tries to break every bound, tells how near it came; kCheckFailed if one broke that should hold.
+int run_attacks(const BoundOptions& options);
 
 }  // namespace sharpmax::cli
