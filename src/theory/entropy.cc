@@ -10,6 +10,8 @@
 namespace sharpmax::theory {
 namespace {
 
+constexpr double kRounding = 1e-14;  // of an entropy, relative
+
 double surprise(double p) noexcept { return p > 0.0 ? -p * std::log(p) : 0.0; }
 
 // Of the most uneven distribution whose largest weight is p: it majorizes every other one.
@@ -44,9 +46,12 @@ double entropy_slope(double beta, std::span<const double> scores) {
 double least_peak_at_entropy(double nats, double n) {
   require("entropy", nats, kNotNegative);
   require("n", n, kAtLeastOne);
-  if (nats >= std::log(n)) return 1.0 / n;
   if (nats == 0.0) return 1.0;
-  return falling_root(std::exp(-nats), 1.0, [&](double p) { return least_entropy(p) - nats; });
+  // Just above 1/m the entropy is flat in p: one rounding of `nats` moves the root by its square root. The
+  // bound must not come out too large, so a little more entropy is granted than was asked for.
+  const double granted = nats * (1.0 + kRounding);
+  if (granted >= std::log(n)) return 1.0 / n;
+  return falling_root(std::exp(-granted), 1.0, [&](double p) { return least_entropy(p) - granted; });
 }
 
 double largest_peak_at_entropy(double nats, double n) {

@@ -36,9 +36,8 @@ PeakLoss peak_loss(const AnyNormalizer& normalizer, double peak, const ScoreInte
                    std::size_t head) {
   require("peak", peak, kShare);
   const bool searched = peak_range(normalizer, 2.0, scores, head).knowledge == Knowledge::search;
-  const double factor = searched ? 2.0 : 1.25;
-  // A share that no row has (not a number) is below any peak. Where the ceiling is too low there is no need
-  // to search.
+  const double factor = searched ? 4.0 : 1.5;
+  // A share that no row has (not a number) is below any peak.
   const auto reachable = [&](double n) { return peak_range(normalizer, n, scores, head).share.high >= peak; };
   PeakLoss loss;
   loss.lost = first_at(0.0, factor, [&](double n) { return !reachable(n); });

@@ -23,7 +23,7 @@ struct PeakLoss {
 };
 
 // 0 < peak < 1. Whole numbers, exact up to 2^53. They are found on a grid of n and then by bisection: a loss
-// that is made good between two neighbours of the grid (a factor 1.25 apart, 2 where the range is itself
+// that is made good between two neighbours of the grid (a factor 1.5 apart, 4 where the range is itself
 // found by search) is not seen.
 PeakLoss peak_loss(const AnyNormalizer& normalizer, double peak, const ScoreInterval& scores,
                    std::size_t head = 0);
