@@ -25,6 +25,7 @@ constexpr const char* kFooter =
     "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
     "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
     "  sharpmax audit MODEL --text FILE     every head, and where it goes blunt\n"
+    "  sharpmax bound --spread 5.69 --n 16384           how sharp a row can be at all\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
@@ -65,9 +66,9 @@ int parse_and_run(int argc, char** argv) {
   program.add_flag("--verbose", verbose, "With --version: compiler, instruction sets, BLAS, threads");
   program.add_flag("--json", json, "With --version: as JSON");
   program.require_subcommand(0, 1);
-  const Command commands[] = {add_attend(program),    add_bench(program),   add_retrieve(program),
-                              add_fit(program),       add_inspect(program), add_run(program),
-                              add_perplexity(program), add_audit(program)};
+  const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
+                              add_fit(program),        add_inspect(program), add_run(program),
+                              add_perplexity(program), add_audit(program),   add_bound(program)};
 
   try {
     program.parse(argc, argv);

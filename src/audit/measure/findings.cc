@@ -6,6 +6,7 @@
 
 #include "base/threads.h"
 #include "sharpmax/error.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -161,7 +162,7 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
 double peak_bound(const HeadSummary& summary) {
   const double keys = summary[RowField::keys].median, spread = summary[RowField::spread].median;
   if (!std::isfinite(keys) || !std::isfinite(spread)) return kNone;
-  return 1 / (1 + (keys - 1) * std::exp(-spread));
+  return theory::dispersion_range(spread, keys).high;
 }
 
 double forecast_peak(const Findings& findings, const HeadFindings& head, double length) {

@@ -1,0 +1,53 @@
+// How sharp and how blunt a row can be: the largest and the least peak weight that any member of the family
+// can give to n keys whose scores lie in an interval.
+//
+// Two measures, the same for members whose weights sum to one. The *share* is the largest weight over the
+// row's mass: what every door calls peak_weight. The *weight* is the largest weight as it is used: sigmoid
+// over few keys can give 0.9 to each of them. Rows that get no weight at all (relu over negative scores)
+// have no share and do not count in its range; the weight's range has them, as 0.
+//
+// Softmax and its kin, the sparse maps, top_k, hard and the targets do not change when all scores move
+// together: of the interval only the width matters. sink, sigmoid, relu, softpick, self_adjust and
+// stick_breaking do change (`moves_with_level`): for them the interval is meant as it stands. linear is no
+// function of scores: Error{unsupported}.
+#pragma once
+
+#include <cstddef>
+
+#include "sharpmax/normalizer.h"
+#include "theory/dispersion.h"
+
+namespace sharpmax::theory {
+
+// All scores of a row lie in it: bottom <= top, both finite.
+struct ScoreInterval {
+  double bottom = 0.0;
+  double top = 0.0;
+
+  double spread() const noexcept { return top - bottom; }
+};
+// [-spread / 2, spread / 2], the place paper B gives its scores. Throws unless spread >= 0 and finite.
+ScoreInterval centred(double spread);
+
+enum class Knowledge {
+  closed_form,  // proved; the test-suite's search does not pass it
+  search,       // `share.high` is the best row that was found: none above `ceiling` exists
+};
+
+struct PeakRange {
+  Range share;  // NaN where no row has any weight
+  Range weight;
+  // The least share (a limit) over rows with one first place. Above share.low only for the targets, which
+  // ties for the first place, and nothing else, can put out of reach.
+  double untied_low = 0.0;
+  double ceiling = 0.0;  // no row's share is above this; share.high where that is a closed form
+  Knowledge knowledge = Knowledge::closed_form;
+  bool sums_to_one = true;
+  bool moves_with_level = false;
+};
+
+// n >= 1, finite. Parameters are those of query head `head`.
+PeakRange peak_range(const AnyNormalizer& normalizer, double n, const ScoreInterval& scores,
+                     std::size_t head = 0);
+
+}  // namespace sharpmax::theory
