@@ -7,7 +7,7 @@ export JOBS
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs readme format clean
+.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs readme format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,11 @@ retrieval-results: ## run the presets of retrieve and the recipe's ingredients; 
 
 retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
 	@scripts/update-docs
+
+audit-docs: model ## fill docs/audit.md and its neighbours from what audits, bounds and fixes print of SmolLM2; --again runs them anew
+	@scripts/setup test
+	@scripts/build release
+	@$(PYTHON) scripts/audit-docs
 
 readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures
 	@scripts/setup packages
