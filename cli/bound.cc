@@ -13,6 +13,7 @@
 #include "cli/attend.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "normalizer/definition.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -56,8 +57,18 @@ std::vector<double> sizes_in(std::string_view text) {
 }
 
 std::vector<AnyNormalizer> normalizers_of(const BoundOptions& o) {
-  if (!o.normalizers.empty() && o.normalizers != std::vector<std::string>{"all"})
-    return parse_normalizers(o.normalizers);
+  if (!o.normalizers.empty() && o.normalizers != std::vector<std::string>{"all"}) {
+    std::vector<AnyNormalizer> chosen = parse_normalizers(o.normalizers);
+    for (const AnyNormalizer& normalizer : chosen) {
+      try {
+        check_heads(normalizer, 1, "bound");
+      } catch (const Error&) {
+        refuse(fmt::format("--normalizer {}: a bound is of one head; one value of each parameter was wanted",
+                           normalizer.text()));
+      }
+    }
+    return chosen;
+  }
   std::vector<AnyNormalizer> members;
   for (const NormalizerInfo& member : family()) members.emplace_back(member.name);
   return members;
@@ -143,10 +154,12 @@ Command add_bound(CLI::App& program) {
   words->add_option("--json", o.json, "Write the results, schema sharpmax.bound.spread/1; -: standard output")
       ->option_text("FILE")
       ->group("Results");
-  words->add_flag("--attack", o.attack, "Instead: try to break every bound, and tell how near it came")
-      ->group("Attack");
+  CLI::Option* attack =
+      words->add_flag("--attack", o.attack, "Instead: try to break every bound, and tell how near it came")
+          ->group("Attack");
   words->add_option("--seed", o.seed, "Where the attack begins (default 1)")
       ->option_text("N")
+      ->needs(attack)
       ->group("Attack");
   return {words, [options] { return run(*options); }};
 }

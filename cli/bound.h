@@ -37,6 +37,8 @@ struct BoundResults {
   std::optional<double> peak;
   std::vector<double> sizes;
   std::vector<NormalizerBounds> normalizers;
+
+  double softmax_peak() const { return peak.value_or(0.5); }  // whose loss under softmax is always told
 };
 
 // Schema sharpmax.bound.spread/1. Not-a-number and infinities are null.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "cli/bound.h"
 #include "cli/command.h"
@@ -20,7 +21,8 @@ std::string keys_text(double n) {
   return n <= kLargestWhole ? grouped(static_cast<long long>(n)) : fmt::format("{:.2g}", n);
 }
 std::string column_text(double n) {
-  return n <= kLargestWhole ? short_count(static_cast<long long>(n)) : fmt::format("{:.2g}", n);
+  const std::string text = n <= kLargestWhole ? short_count(static_cast<long long>(n)) : "";
+  return text.empty() || text.size() > 6 ? fmt::format("{:.3g}", n) : text;
 }
 
 Json json_of(const theory::Range& range) { return {{"low", range.low}, {"high", range.high}}; }
@@ -151,29 +153,46 @@ std::string notes(const BoundResults& results) {
                                 results.scores.bottom, results.scores.top),
                     kScreenWidth, 2) +
             "\n";
-  if (searched) text += "~ the best row that a search found; --json has a ceiling that is proved.\n";
+  if (searched) text += "~ the best row that a search found; --json has a ceiling that no row passes.\n";
   if (ties) text += "= of one first place; m exact ties for it may get 1/m each.\n";
   return text;
 }
 
-std::string lemma_lines(const BoundResults& results) {
+// 10^x as a number of keys, where it is one that can be read.
+std::string length_text(double log10_n) {
+  return log10_n < std::log10(kLargestWhole)
+             ? keys_text(std::floor(std::pow(10.0, log10_n) * (1.0 + 1e-12)) + 1.0)
+             : fmt::format("10^{:.1f}", log10_n);
+}
+
+double published_log10_length(const BoundResults& results) {
+  return theory::log_dispersion_length(results.scores.spread(), results.softmax_peak()) / std::numbers::ln10;
+}
+double tight_log10_length(const BoundResults& results) {
+  return theory::log_sharp_length(results.scores.spread(), results.softmax_peak()) / std::numbers::ln10;
+}
+
+// Paper A's lemma and theorem.
+std::string lemma_lines(const BoundResults& results, bool colour) {
   const double gap = results.scores.spread();
+  const std::string scaled = results.beta == 1.0 ? "" : fmt::format(", times {:.6g}", results.beta);
   std::string text =
-      wrapped(fmt::format("Scores at most {:.6g} apart{}.", results.spread,
-                          results.beta == 1.0 ? "" : fmt::format(", times {:.6g}", results.beta))) +
-      "\n";
-  const double log_half = theory::log_sharp_length(gap, 0.5);
-  const std::string half = log_half < std::log(kLargestWhole)
-                               ? keys_text(std::floor(std::exp(log_half)) + 1.0)
-                               : fmt::format("10^{:.1f}", log_half / std::log(10.0));
+      fmt::format("Scores at most {:.6g} apart{}. Every weight of softmax:\n", results.spread, scaled);
+  Table table(std::vector<Align>(4, Align::right), 3);
+  table.add(bold({"n", "at least", "at most", "as published"}));
   for (const double n : results.sizes) {
     const theory::Range published = theory::dispersion_bound(gap, n),
                         tight = theory::dispersion_range(gap, n);
-    text += fmt::format("  n = {}: softmax gives each key {} to {} (as published: {} to {})\n", keys_text(n),
-                        short_number(tight.low), short_number(tight.high), short_number(published.low),
-                        short_number(published.high));
+    table.add({{keys_text(n)},
+               {short_number(tight.low)},
+               {short_number(tight.high)},
+               {short_number(published.low) + " to " + short_number(published.high)}});
   }
-  return text + fmt::format("  from n = {} on softmax gives no key half\n", half);
+  return text + table.text(colour) +
+         wrapped(fmt::format("From n = {} on no key has {:.6g} (as published: from {}).",
+                             length_text(tight_log10_length(results)), results.softmax_peak(),
+                             length_text(published_log10_length(results)))) +
+         "\n";
 }
 
 }  // namespace
@@ -192,7 +211,9 @@ Json to_json(const BoundResults& results) {
     json["softmax"].push_back({{"n", n},
                                {"published", json_of(theory::dispersion_bound(gap, n))},
                                {"tight", json_of(theory::dispersion_range(gap, n))}});
-  json["log10_half_lost"] = theory::log_sharp_length(gap, 0.5) / std::log(10.0);
+  json["softmax_lost"] = {{"peak", results.softmax_peak()},
+                          {"log10_n", tight_log10_length(results)},
+                          {"log10_n_published", published_log10_length(results)}};
   json["normalizers"] = Json::array();
   for (const NormalizerBounds& bounds : results.normalizers) {
     Json entry{{"normalizer", bounds.normalizer}};
@@ -210,7 +231,7 @@ Json to_json(const BoundResults& results) {
 }
 
 std::string report_of(const BoundResults& results, bool colour) {
-  std::string text = lemma_lines(results) + "\n";
+  std::string text = lemma_lines(results, colour) + "\n";
   if (results.sizes.size() == 1) {
     text += fmt::format("The largest weight of a row of {} keys:\n", keys_text(results.sizes[0])) +
             single_table(results, colour);
