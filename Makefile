@@ -7,7 +7,7 @@ export JOBS
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs readme format clean
+.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs theory-docs readme format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,12 @@ audit-docs: model ## fill docs/audit.md and its neighbours from what audits, bou
 	@scripts/setup test
 	@scripts/build release
 	@$(PYTHON) scripts/audit-docs
+
+theory-docs: ## fill docs/theory.md and draw its figures from what `sharpmax bound` says
+	@scripts/setup packages
+	@scripts/build command-line
+	@scripts/theory-figure
+	@scripts/theory-docs
 
 readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures
 	@scripts/setup packages

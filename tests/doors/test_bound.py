@@ -5,6 +5,8 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -119,6 +121,40 @@ def test_the_attack_breaks_what_is_known_not_to_hold_and_nothing_else():
         assert attack["verdict"] == ("holds" if attack["claimed"] else "no bound"), attack
         assert (attack["reached"] <= 1 + 1e-9) == attack["claimed"]
     assert max(map(len, done("--attack").splitlines())) <= 80
+
+
+def generated(page):
+    return dict(re.findall(r"<!-- ([a-z-]+):begin -->\n(.*?)<!-- \1:end -->", page, re.S))
+
+
+def script(name, *arguments):
+    subprocess.run([sys.executable, ROOT / "scripts" / name, "--binary", BINARY, *map(str, arguments)], check=True, timeout=120)
+
+
+def test_the_docs_say_what_the_command_says(tmp_path):
+    page = (ROOT / "docs/theory.md").read_text()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/theory.md").write_text(re.sub(r"(:begin -->\n).*?(<!-- [a-z-]+:end)", r"\1empty\n\2", page, flags=re.S))
+    script("theory-docs", "--root", tmp_path)
+    before, after = generated(page), generated((tmp_path / "docs/theory.md").read_text())
+    assert before.keys() == after.keys() and len(after) >= 10
+    for name, block in after.items():
+        if name.startswith("attack-"):  # where a search ends may differ in the last digit: what it shows may not
+            rough = re.compile(r"\d+\.\d+(?= \|)")
+            assert rough.sub("x", before[name]) == rough.sub("x", block), name
+            for was, now in zip(rough.findall(before[name]), rough.findall(block)):
+                assert float(now) == pytest.approx(float(was), rel=0.05), name
+        else:
+            assert before[name] == block, name
+
+
+def test_the_figures_are_drawn(tmp_path):
+    script("theory-figure", "--directory", tmp_path)
+    for name in "peaks", "lost", "attack":
+        drawn = tmp_path / f"theory-{name}.svg"
+        assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
+        assert f"theory-{name}.svg" in (ROOT / "docs/theory.md").read_text()
+    assert (tmp_path / "theory-peaks.svg").read_text() == (ROOT / "docs/theory-peaks.svg").read_text()
 
 
 @pytest.mark.parametrize("arguments, words", [
