@@ -9,10 +9,13 @@
 namespace sharpmax::theory {
 namespace {
 
-constexpr int kSizes = 12, kGaps = 20;  // of the grid, before climbing
-constexpr double kLast = 1e-9;
-constexpr int kEntropies = 4096;  // at which the temperature is looked up for the ceiling
-constexpr int kTails = 256;       // cells of the ceiling
+constexpr double kEverySizeUpTo = 12.0;  // of the nearer group; beyond it a factor 1.5 apart
+constexpr double kSizeFactor = 1.5;
+constexpr int kNearGaps = 16, kFarGaps = 4;  // of the grid, before climbing
+constexpr double kLast = 1e-7;
+constexpr double kMostSizes = 1e9;  // larger nearer groups are not tried; the ceiling stands
+constexpr int kEntropies = 4096;    // at which the temperature is looked up for the ceiling
+constexpr int kTails = 256;         // cells of the ceiling
 
 // One winner, others in two groups: its survey at beta = 1, and its peak weight at any.
 struct GroupedRow {
@@ -80,12 +83,15 @@ double ceiling_of(const Rule& rule, const HeadParameters& parameters, double n, 
 
 PeakRange surveyed_range(const Rule& rule, const HeadParameters& parameters, double n, double spread) {
   const double others = n - 1.0;
-  const auto peak_at = [&](const std::array<double, 3>& at) {
-    const double near = group_size(at[0], others);
-    const GroupedRow row{near, at[1] * spread, others - near, at[2] * spread};
-    return row.peak(rule.temperature(parameters, row.survey()));
-  };
-  const double high = climbed(best_of_grid<3>({kSizes, kGaps, kGaps}, peak_at), peak_at, kLast).value;
+  double high = 0.0;
+  for (double near = 0.0; near <= std::min(others, kMostSizes);) {
+    const auto peak_at = [&](const std::array<double, 2>& at) {
+      const GroupedRow row{near, at[0] * spread, others - near, at[1] * spread};
+      return row.peak(rule.temperature(parameters, row.survey()));
+    };
+    high = std::max(high, climbed(best_of_grid<2>({kNearGaps, kFarGaps}, peak_at), peak_at, kLast).value);
+    near = near < kEverySizeUpTo ? near + 1.0 : std::floor(near * kSizeFactor);
+  }
   return {.share = {1.0 / n, high},
           .weight = {1.0 / n, high},
           .untied_low = 1.0 / n,

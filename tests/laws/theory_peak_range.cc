@@ -184,6 +184,21 @@ TEST(TheoryPeakRange, LongRowsAreAsTheFormulasSay) {
   }
 }
 
+// The best row of adaptive among 1,024 keys is not one winner alone: five keys near it bring the entropy down
+// to where the polynomial sharpens most.
+TEST(TheoryPeakRange, TheBestRowOfAdaptiveIsARowOfItsSpecification) {
+  Row row(1024, -5.69);
+  row[0] = 0.0;
+  const PeakRange range = peak_range(Adaptive{}, 1024, centred(5.69));
+  const double lone = peaks_of(Adaptive{}, row).share;
+  std::fill_n(row.begin() + 1, 5, -1.6064);
+  const double among_near = peaks_of(Adaptive{}, row).share;
+  EXPECT_LT(lone, 0.5);
+  EXPECT_NEAR(among_near, range.share.high, 1e-6);
+  EXPECT_LE(among_near, range.share.high * kRounding);
+  EXPECT_LE(range.share.high, range.ceiling);
+}
+
 TEST(TheoryPeakLost, LengthsAreWhereTheRangeCrossesThePeak) {
   for (const char* text : kNormalizers) {
     const AnyNormalizer normalizer = AnyNormalizer::parse(text);
