@@ -95,7 +95,7 @@ PeakRange surveyed_range(const Rule& rule, const HeadParameters& parameters, dou
   return {.share = {1.0 / n, high},
           .weight = {1.0 / n, high},
           .untied_low = 1.0 / n,
-          .ceiling = std::max(high, ceiling_of(rule, parameters, n, spread)),
+          .ceiling = ceiling_of(rule, parameters, n, spread),
           .knowledge = Knowledge::search};
 }
 

@@ -52,8 +52,8 @@ const char* const kNormalizers[] = {"softmax",
                                     "self_adjust",
                                     "self_adjust:form=plain",
                                     "relu"};
-constexpr ScoreInterval kIntervals[] = {{-2.845, 2.845}, {0.5, 2.0}, {-3.0, -1.0}, {0.0, 2.0},
-                                        {-2.0, 0.0},     {1.0, 1.0}, {-1.0, -1.0}, {-8.0, 1.0}};
+constexpr ScoreInterval kIntervals[] = {{-2.845, 2.845}, {0.5, 2.0}, {-3.0, -1.0}, {0.0, 2.0}, {-2.0, 0.0},
+                                        {0.1, 1.05},     {1.0, 1.0}, {-1.0, -1.0}, {-8.0, 1.0}};
 
 struct Peaks {
   double share = kNoValue, weight = 0.0;
@@ -197,6 +197,33 @@ TEST(TheoryPeakRange, TheBestRowOfAdaptiveIsARowOfItsSpecification) {
   EXPECT_NEAR(among_near, range.share.high, 1e-6);
   EXPECT_LE(among_near, range.share.high * kRounding);
   EXPECT_LE(range.share.high, range.ceiling);
+}
+
+TEST(TheoryPeakRange, TheCeilingOfAdaptiveIsAboveEveryRowThatWasFound) {
+  for (const char* text : {"adaptive", "adaptive:polynomial=-1/3/0.5,threshold=0.1"})
+    for (const double spread : {0.3, 2.0, 5.69, 12.0})
+      for (double n = 2.0; n < 1e9; n = std::floor(n * 1.7)) {
+        const PeakRange range = peak_range(AnyNormalizer::parse(text), n, centred(spread));
+        EXPECT_LE(range.share.high, range.ceiling * kRounding) << text << " " << spread << " " << n;
+      }
+}
+
+// More keys than the stick has room for at the pace of the newest: what is left goes at the largest fraction.
+TEST(TheoryPeakRange, TheEvenStickIsReachedPastItsEnd) {
+  for (const ScoreInterval& interval : {ScoreInterval{-2.845, 2.845}, ScoreInterval{-3.0, -1.0}})
+    for (const std::size_t n : {5u, 17u, 18u, 19u, 40u, 300u}) {
+      const auto logistic = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+      const double each = logistic(interval.bottom);
+      Row row(n);
+      double left = 1.0;
+      for (std::size_t j = n; j-- > 0;) {  // the newest first
+        const double fraction = std::min(each / left, logistic(interval.top));
+        row[j] = std::clamp(std::log(fraction / (1.0 - fraction)), interval.bottom, interval.top);
+        left *= 1.0 - fraction;
+      }
+      const PeakRange range = peak_range(StickBreaking{}, static_cast<double>(n), interval);
+      EXPECT_NEAR(peaks_of(StickBreaking{}, row).share, range.share.low, 1e-9) << n;
+    }
 }
 
 TEST(TheoryPeakLost, LengthsAreWhereTheRangeCrossesThePeak) {
