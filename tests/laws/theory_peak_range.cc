@@ -276,6 +276,7 @@ TEST(TheoryPeakLost, KnownAnswers) {
 
 TEST(TheoryPeakRange, HypothesesAreChecked) {
   EXPECT_THROW(peak_range(Softmax{}, 0.0, centred(1.0)), Error);
+  EXPECT_THROW(peak_range(Hard{}, 0.0, centred(1.0)), Error);
   EXPECT_THROW(peak_range(Softmax{}, std::nan(""), centred(1.0)), Error);
   EXPECT_THROW(peak_range(Softmax{}, 4.0, {1.0, 0.0}), Error);
   EXPECT_THROW(peak_range(Softmax{}, 4.0, {0.0, kInfinity}), Error);
