@@ -61,7 +61,8 @@ def test_every_member_is_there_and_linear_says_why_not(everything):
         if name == "linear":
             continue
         share = entries[name]["ranges"][0]
-        assert 0 < share["share"]["low"] <= share["untied_low"] <= share["share"]["high"] <= share["ceiling"] <= 1, name
+        assert 0 < share["share"]["low"] <= share["untied_low"] <= share["share"]["high"] <= 1, name
+        assert share["share"]["high"] <= share["ceiling"] * (1 + 1e-12) and share["ceiling"] <= 1, name
     assert entries["hard"]["loss"] == {"lost": None, "regained": None, "sure": None}
     assert entries["entropy_target"]["loss"]["sure"] is None and entries["entropy_target"]["loss"]["lost"] is None
     assert entries["adaptive"]["ranges"][0]["found_by"] == "search"
