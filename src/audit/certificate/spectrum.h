@@ -1,0 +1,46 @@
+// Largest eigenvalues of small positive semidefinite matrices, from above: what power iteration, which comes
+// from below, cannot certify.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace sharpmax::audit {
+
+// A symmetric matrix, row by row.
+struct Symmetric {
+  std::int64_t size = 0;
+  std::vector<double> entries;  // [size, size]
+
+  double operator()(std::int64_t i, std::int64_t j) const {
+    return entries[static_cast<std::size_t>(i * size + j)];
+  }
+  double& operator()(std::int64_t i, std::int64_t j) {
+    return entries[static_cast<std::size_t>(i * size + j)];
+  }
+  double trace() const;
+};
+
+// rows rows^T for rows [count, width]. Off by at most gemm_error(width) trace in the spectral norm.
+Symmetric gram_of(const std::vector<double>& rows, std::int64_t count, std::int64_t width);
+
+// What a sum of `terms` products in double may be off by, relative to the sum of their sizes.
+double gemm_error(std::int64_t terms);
+
+// An upper bound of the largest eigenvalue of a positive semidefinite matrix, above it by no more than a
+// millionth. Rounding is accounted for. Not a number where an entry is not.
+double largest_eigenvalue(const Symmetric& matrix);
+
+// The diagonal of matrix^(2^doublings) over its trace: how much of each coordinate is in the leading
+// eigenvectors. Positive, sums to 1.
+std::vector<double> leading_diagonal(const Symmetric& matrix, int doublings);
+
+// l l^T = matrix + lift on its diagonal, up to `error` in the spectral norm. l is lower triangular. The lift
+// is what keeps the last pivots of a singular matrix positive; where one is not, the error is infinite.
+struct Factor {
+  Symmetric lower;  // its upper half is 0
+  double error = 0.0;
+};
+Factor cholesky(const Symmetric& matrix, double lift);
+
+}  // namespace sharpmax::audit
