@@ -41,7 +41,7 @@ Json to_json(const BoundModelRun& run);
 // The verdict, two sentences.
 std::string verdict_of(const BoundModelRun& run);
 std::string report_of(const BoundModelRun& run, bool colour);
-// A token as the vocabulary spells it; its number where the model has no tokenizer.
+// What a token stands for in a text; its number where the model has no tokenizer.
 std::string token_text(const model::Model& model, model::Token token);
 
 }  // namespace sharpmax::cli

@@ -41,7 +41,8 @@ Json head_json(const BoundModelRun& run, const audit::HeadCertificate& head) {
 
 std::string token_text(const model::Model& model, model::Token token) {
   try {
-    return std::string(model.tokenizer().text_of(token));
+    const std::string bytes = model.tokenizer().bytes_of(token);
+    return bytes.empty() ? std::string(model.tokenizer().text_of(token)) : bytes;  // control tokens have none
   } catch (const Error&) {  // it has none, or one that we do not know
     return std::to_string(token);
   }
