@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "base/text_file.h"
-#include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
@@ -41,6 +40,23 @@ double BoundModelRun::log_length(const audit::HeadCertificate& head) const {
 bool BoundModelRun::useful(const audit::HeadCertificate& head) const {
   const double most = head.window > 0 ? static_cast<double>(head.window) : horizon();
   return log_length(head) < std::log(most);
+}
+
+void add_bound_model_options(CLI::App& words, BoundModelOptions& o) {
+  constexpr const char* kModel = "Model";
+  words.add_option("MODEL", o.model, "Bounds of every head, from the weights of this GGUF file or folder");
+  words.add_flag("--all", o.all, "Show every head (default: the surest, and one line a layer)")
+      ->group(kModel);
+  words.add_option("--rope-scaling", o.rope_scaling, "none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR")
+      ->option_text("HOW")
+      ->group(kModel);
+  words.add_option("--rope-base", o.rope_base, "Of the rotation's frequencies (default: the file's)")
+      ->option_text("X")
+      ->group(kModel);
+  words.add_option("--threads", o.threads, "How many (default: OpenMP's); the results do not depend on it")
+      ->option_text("N")
+      ->check(CLI::Range(1, 4096))
+      ->group(kModel);
 }
 
 int bound_model(const BoundModelOptions& o) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "audit/certificate/certificate.h"
+#include "cli/command.h"
 #include "cli/console.h"
 
 namespace sharpmax::cli {
@@ -20,6 +21,9 @@ struct BoundModelOptions {
   bool all = false;  // every head in the report
   std::string json;
 };
+
+// MODEL and what goes with it alone; --peak, --beta and --json are shared with bounds of a given spread.
+void add_bound_model_options(CLI::App& words, BoundModelOptions& options);
 
 // Error{bad_argument} unless 0 < peak < 1 and beta > 0.
 int bound_model(const BoundModelOptions& options);

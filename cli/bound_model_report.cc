@@ -96,9 +96,8 @@ std::string attained_table(const BoundModelRun& run, bool colour) {
   if (length == 0) return "";
   const std::string heading = fmt::format(
       "Layer 0: spreads certified by norms, and over all pairs of tokens; attained by a row of {} tokens, "
-      "its "
-      "query and two keys so many tokens before it; and the largest weight of a key that a text of that "
-      "length was found to give:",
+      "its query and two keys so many tokens before it; and the largest weight of a key that a sequence of "
+      "that length was found to give:",
       grouped(length));
   return wrapped(heading) + "\n" + table.text(colour) + "\n";
 }
@@ -162,8 +161,8 @@ std::string attained_sentence(const BoundModelRun& run) {
     return "Positions are learned and enter layer 0 with the tokens, so its heads, too, are bounded by norms "
            "alone.";
   return fmt::format(
-      "In layer 0, where tokens can be tried, texts were found that still give one key more than {} of the "
-      "weight at {} tokens in {} of {} heads{}",
+      "In layer 0, where tokens can be tried, sequences of them were found that still give one key more than "
+      "{} of the weight at {} tokens in {} of {} heads{}",
       share_text(run), grouped(length), sharp, heads,
       sharp > 0 ? ": of those no bound, however tight, could promise otherwise." : ".");
 }

@@ -115,5 +115,30 @@ TEST(LargestProduct, IsThatOfAllPairsThoughMostAreNotLookedAt) {
   });
 }
 
+// Lengths tell nothing here: the best pair is two equal vectors, shorter than all others.
+TEST(LargestProduct, FindsAPairThatIsNotAmongTheLongest) {
+  for_each_seed(3, [](Random& random) {
+    constexpr std::int64_t kGroups = 16, kCount = 1400;
+    Magnitudes query{kCount, kGroups, {}}, key = query;
+    const auto add = [&](Magnitudes& m, const Row& direction, double length) {
+      double squares = 0.0;
+      for (const double x : direction) squares += x * x;
+      for (const double x : direction)
+        m.values.push_back(static_cast<float>(length * std::abs(x) / std::sqrt(squares)));
+    };
+    for (std::int64_t i = 0; i + 1 < kCount; ++i) {
+      add(query, random.row(kGroups, 1.0), 1.0);
+      add(key, random.row(kGroups, 1.0), 1.0);
+    }
+    const Row planted = random.row(kGroups, 1.0);
+    add(query, planted, 0.97);
+    add(key, planted, 0.97);
+    const LargestProduct found = largest_product(query, key, 1, [](double) {});
+    EXPECT_NEAR(found.bound, 0.97 * 0.97, 1e-5);
+    EXPECT_GE(found.bound, 0.97 * 0.97 * (1 - 1e-7));  // vectors in float
+    EXPECT_EQ(found.queries.front(), kCount - 1);
+  });
+}
+
 }  // namespace
 }  // namespace sharpmax::test

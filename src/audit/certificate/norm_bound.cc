@@ -114,7 +114,7 @@ std::vector<double> search_scaling(const FoldedHead& head, const Grams& grams) {
     std::vector<double> inverse(d.size());
     for (std::size_t i = 0; i < d.size(); ++i) d[i] = std::exp(logarithms[i]), inverse[i] = 1.0 / d[i];
     const Symmetric q = scaled(query, d), k = scaled(key, inverse);
-    if (step % 5 == 0 || step + 1 == kSteps) {
+    if (step % 10 == 0 || step + 1 == kSteps) {
       const double product = largest_eigenvalue(q) * largest_eigenvalue(k);
       if (product < least) least = product, best = d;
     }
