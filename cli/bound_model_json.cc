@@ -29,6 +29,7 @@ Json head_json(const BoundModelRun& run, const audit::HeadCertificate& head) {
             {"head", head.head},
             {"window", head.window > 0 ? Json(head.window) : Json()},
             {"norm_spread", head.norm_spread},
+            {"norm_reached", head.norm_reached},
             {"vocabulary_spread", head.vocabulary_spread ? Json(*head.vocabulary_spread) : Json()},
             {"spread", head.spread()},
             {"log10_length", run.log_length(head) / std::numbers::ln10},

@@ -102,13 +102,26 @@ std::string attained_table(const BoundModelRun& run, bool colour) {
   return wrapped(heading) + "\n" + table.text(colour) + "\n";
 }
 
+// Of what is certified, in the middle of a layer's heads: by tokens where they were tried, else by inputs of
+// the size that the norm leaves.
+double median_reached(const Heads& layer) {
+  std::vector<double> shares;
+  for (const HeadCertificate* head : layer) {
+    const double reached = head->attained ? head->attained->spread : head->norm_reached;
+    shares.push_back(head->spread() > 0 ? reached / head->spread() : 1.0);
+  }
+  std::nth_element(shares.begin(), shares.begin() + std::ssize(shares) / 2, shares.end());
+  return shares[shares.size() / 2];
+}
+
 std::string layers_table(const BoundModelRun& run, bool colour) {
-  Table table({Align::right, Align::right, Align::right, Align::right, Align::left});
+  Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
   table.add({{"layer", Ink::bold},
              {"least", Ink::bold},
              {"median", Ink::bold},
              {"most", Ink::bold},
-             {"lost for every input from, tokens (surest head)", Ink::bold}});
+             {"reached", Ink::bold},
+             {"lost from, tokens (surest head)", Ink::bold}});
   const Heads all = heads_of(run);
   const auto heads = static_cast<std::ptrdiff_t>(run.model->configuration().heads);
   for (auto first = all.begin(); first != all.end(); first += heads) {
@@ -117,6 +130,7 @@ std::string layers_table(const BoundModelRun& run, bool colour) {
                {spread_text(layer.front()->spread())},
                {spread_text(layer[layer.size() / 2]->spread())},
                {spread_text(layer.back()->spread())},
+               {fmt::format("{:.0f} %", 100.0 * median_reached(layer))},
                {length_text(run, *layer[0])}});
   }
   return table.text(colour);
@@ -183,7 +197,12 @@ std::string report_of(const BoundModelRun& run, bool colour) {
     text += "Every head (layer.head), the surest first:\n";
   }
   text += heads_table(run, heads, colour) + "\n" + attained_table(run, colour);
-  text += "Certified spreads of scores by layer, over its heads:\n" + layers_table(run, colour);
+  text += wrapped(
+              "Certified spreads of scores by layer, over its heads, and the share of it that was reached "
+              "(median "
+              "head): in layer 0 by tokens, after it by hidden states of the right size, which no text need "
+              "have:") +
+          "\n" + layers_table(run, colour);
   if (std::any_of(run.heads.begin(), run.heads.end(), [](const auto& head) { return head.window > 0; }))
     text += "\nwindow w: a row of such a head never has more than w keys.\n";
   return text;

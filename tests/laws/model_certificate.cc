@@ -7,6 +7,7 @@
 
 #include "audit/certificate/certificate.h"
 #include "audit/certificate/norm_bound.h"
+#include "audit/certificate/reached.h"
 #include "model/transformer/session.h"
 #include "support/attention_watch.h"
 #include "support/plain_scores.h"
@@ -75,6 +76,12 @@ TEST_F(ModelCertificate, NoInputOfAnySizePassesTheNormBound) {
           reached = std::max(reached, climb(plain, random, plain.turns() ? 40 : 1));
         });
         EXPECT_LE(reached, bound) << layer << " " << head;
+        const double told =
+            audit::reached_spread(audit::fold_head(model, layer, head), model.configuration().rope);
+        EXPECT_LE(told, bound) << layer << " " << head;
+        // The same ascent from other places, over other offsets.
+        EXPECT_GE(told, 0.8 * reached) << layer << " " << head;
+        EXPECT_LE(told, 1.3 * reached) << layer << " " << head;
         nearest = std::max(nearest, reached / bound);
         farthest = std::min(farthest, reached / bound);
       }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "audit/certificate/norm_bound.h"
+#include "audit/certificate/reached.h"
 #include "audit/certificate/vocabulary.h"
 #include "base/blas.h"
 #include "base/threads.h"
@@ -78,7 +79,9 @@ std::vector<HeadCertificate> certify_heads(const model::Model& model, const Cert
     head.layer = index / c.heads;
     head.head = index % c.heads;
     head.window = c.windows[static_cast<std::size_t>(head.layer)];
-    head.norm_spread = capped_spread(norm_bound(fold_head(model, head.layer, head.head)), c.attention_cap);
+    const FoldedHead folded = fold_head(model, head.layer, head.head);
+    head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
+    head.norm_reached = reached_spread(folded, c.rope);
     meter.advance(norm_work(c));
   });
   if (!by_vocabulary) return certificates;

@@ -14,8 +14,9 @@ namespace sharpmax::audit {
 
 struct HeadCertificate {
   std::int64_t layer = 0, head = 0;
-  std::int64_t window = 0;   // keys that a query sees at most; 0: all
-  double norm_spread = 0.0;  // over all inputs of the size that the norm leaves
+  std::int64_t window = 0;    // keys that a query sees at most; 0: all
+  double norm_spread = 0.0;   // over all inputs of the size that the norm leaves
+  double norm_reached = 0.0;  // by some such inputs, which no text need have
   // Of layer 0, where positions are rotary: over all pairs of tokens at any offsets.
   std::optional<double> vocabulary_spread;
   std::optional<AttainedRow> attained;  // a row that some text has
