@@ -26,6 +26,7 @@ constexpr const char* kFooter =
     "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
     "  sharpmax bound --spread 5.69 --n 128,8192,1e6 --peak 0.5 \\\n"
     "      --normalizer softmax --normalizer ssmax:s=0.4 --json bounds.json\n"
+    "  sharpmax bound MODEL                 what the weights of a model prove\n"
     "  sharpmax bound --attack              does any input break a bound?";
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); }
@@ -75,7 +76,7 @@ std::vector<AnyNormalizer> normalizers_of(const BoundOptions& o) {
 }
 
 BoundResults asked(const BoundOptions& o) {
-  if (!o.spread) refuse("bound: no spread was given; --spread X was wanted");
+  if (!o.spread) refuse("bound: no spread was given; --spread X was wanted, or a MODEL");
   if (!(*o.spread >= 0.0) || !std::isfinite(*o.spread))
     refuse(fmt::format("--spread: {} was given; a number of 0 or more was wanted", *o.spread));
   if (!(o.beta > 0.0) || !std::isfinite(o.beta))
@@ -107,7 +108,22 @@ NormalizerBounds bounds_of(const AnyNormalizer& normalizer, const BoundResults& 
   return bounds;
 }
 
+int run_model(const BoundOptions& o) {
+  if (o.spread || o.level || !o.sizes.empty() || !o.normalizers.empty() || o.attack)
+    refuse(
+        "with a MODEL spreads are what is looked for, under softmax; of the options of a given spread --peak, "
+        "--beta and --json go with it");
+  BoundModelOptions asked = o.model;
+  asked.peak = o.peak.value_or(asked.peak);
+  asked.beta = o.beta;
+  asked.json = o.json;
+  return bound_model(asked);
+}
+
 int run(const BoundOptions& o) {
+  if (!o.model.model.empty()) return run_model(o);
+  if (o.model.all || o.model.threads || !o.model.rope_scaling.empty() || o.model.rope_base)
+    refuse("--all, --rope-scaling, --rope-base and --threads go with a MODEL; none was given");
   if (o.attack) {
     if (o.spread || o.level || o.peak || o.beta != 1.0 || !o.sizes.empty() || !o.normalizers.empty())
       refuse(
@@ -135,6 +151,7 @@ Command add_bound(CLI::App& program) {
   CLI::App* words =
       program.add_subcommand("bound", "How sharp attention can be at all: bounds, not measurements");
   words->footer(kFooter);
+  add_bound_model_options(*words, o.model);
   words->add_option("--spread", o.spread, "How far the scores of a row may lie apart")->option_text("X");
   words->add_option("--n", o.sizes, "Numbers of keys (default 16384)")
       ->option_text("N,N...")

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bound_model.h"
 #include "cli/console.h"
 #include "sharpmax/normalizer.h"
 #include "theory/peak_lost.h"
@@ -17,6 +18,7 @@ struct BoundOptions {
   double beta = 1.0;
   std::string sizes;                     // numbers of keys, with commas
   std::vector<std::string> normalizers;  // texts; none or "all": every member
+  BoundModelOptions model;  // given: bounds of its heads instead
   std::string json;
   bool attack = false;  // no spread: try to break every bound instead
   std::uint64_t seed = 1;

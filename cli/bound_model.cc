@@ -11,6 +11,7 @@
 #include "cli/model_options.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -34,7 +35,8 @@ double BoundModelRun::horizon() const {
 }
 
 double BoundModelRun::log_length(const audit::HeadCertificate& head) const {
-  return audit::log_sharp_length(head.spread(), options.peak, options.beta);
+  const double spread = head.spread();
+  return std::isfinite(spread) ? theory::log_sharp_length(spread, options.peak, options.beta) : spread;
 }
 
 bool BoundModelRun::useful(const audit::HeadCertificate& head) const {

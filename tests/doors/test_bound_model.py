@@ -150,6 +150,14 @@ def test_tokens_are_escaped(tmp_path):
     assert query["text"] == ("\x1b[31m" if query["token"] == 0 else f" t{query['token'] - 1}")
 
 
+def test_words_that_do_not_go_with_a_model_are_refused_and_not_ignored(tmp_path):
+    write_model(tmp_path / "m.gguf")
+    for words in (["--spread", "3"], ["--n", "16"], ["--normalizer", "softmax"], ["--level", "1"], ["--attack"]):
+        assert "MODEL" in refused(2, "m.gguf", *words, cwd=tmp_path)
+    for words in (["--all"], ["--threads", "2"], ["--rope-scaling", "yarn:2"], ["--rope-base", "100"]):
+        assert "MODEL" in refused(2, "--spread", "3", *words, cwd=tmp_path)
+
+
 def test_what_cannot_be_bounded_is_refused_in_one_sentence(tmp_path):
     write_model(tmp_path / "m.gguf")
     assert "--peak" in refused(2, "m.gguf", "--peak", "1", cwd=tmp_path)

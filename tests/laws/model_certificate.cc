@@ -158,15 +158,5 @@ TEST(CappedSpread, IsTheMostThatTanhLeavesOfTwoScores) {
   EXPECT_EQ(audit::capped_spread(7.0, 0.0), 7.0);
 }
 
-TEST(SharpLength, IsWhereOneWinnerAboveEqualLosersFallsToTheShare) {
-  for (const double spread : {0.0, 0.5, 5.69, 30.0})
-    for (const double peak : {0.1, 0.5, 0.9})
-      for (const double beta : {0.5, 1.0, 2.0}) {
-        const double n = std::exp(audit::log_sharp_length(spread, peak, beta));
-        EXPECT_NEAR(1.0 / (1.0 + (n - 1.0) * std::exp(-beta * spread)), peak, 1e-9);
-      }
-  EXPECT_NEAR(audit::log_sharp_length(1e6, 0.5, 1.0), 1e6, 1e-6);
-}
-
 }  // namespace
 }  // namespace sharpmax::test

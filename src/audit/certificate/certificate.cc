@@ -1,7 +1,6 @@
 #include "audit/certificate/certificate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 
 #include "audit/certificate/norm_bound.h"
@@ -89,11 +88,6 @@ std::vector<HeadCertificate> certify_heads(const model::Model& model, const Cert
     certify_vocabulary(model, settings, certificates[static_cast<std::size_t>(head)], meter);
   });
   return certificates;
-}
-
-double log_sharp_length(double spread, double peak, double beta) {
-  const double exponent = beta * spread + std::log(1.0 / peak - 1.0);  // ln(1 + e^x), where e^x may overflow
-  return std::max(exponent, 0.0) + std::log1p(std::exp(-std::abs(exponent)));
 }
 
 }  // namespace sharpmax::audit

@@ -1,5 +1,5 @@
 // What no input can do to the heads of a model: certified upper bounds of the score spread of every head,
-// from the weights alone, and the lengths from which no key can keep a share of the weight.
+// from the weights alone. theory::log_sharp_length makes lengths of them.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,5 @@ struct CertificateSettings {
 
 // In order of layers and heads. Error{bad_file} where weights that matter are not finite.
 std::vector<HeadCertificate> certify_heads(const model::Model& model, const CertificateSettings& settings);
-
-// Of the length up to which some row within the spread could give one key `peak` or more of the weight, under
-// softmax at beta: ln(1 + (1 / peak - 1) exp(beta spread)). From there on none can.
-double log_sharp_length(double spread, double peak, double beta);
 
 }  // namespace sharpmax::audit
