@@ -87,7 +87,7 @@ TEST_F(TokenCertificate, OfLayer0IsAboveEveryPairOfTokensAtEveryOffsetAndNear) {
           name, head, found.norm_spread, *found.vocabulary_spread, *found.vocabulary_spread / torus,
           *found.vocabulary_spread / brute.widest, brute.widest, found.attained->spread);
       EXPECT_GE(*found.vocabulary_spread, torus);
-      EXPECT_LE(*found.vocabulary_spread, 1.01 * torus);  // the share of float16 and float sums is below this
+      EXPECT_LE(*found.vocabulary_spread, 1.001 * torus);  // float16 and float sums may take this much
       EXPECT_GE(*found.vocabulary_spread, brute.widest);
       EXPECT_LE(found.attained->spread, brute.widest * (1 + 1e-9));
       EXPECT_GE(found.attained->spread, 0.8 * brute.widest);  // 16 of 60 queries are tried

@@ -81,6 +81,7 @@ void turn_into(FoldedSide& side, const model::Configuration& c) {
 FoldedSide fold_side(const model::Configuration& c, const model::NormWeights& norm, const Rows& rows,
                      bool cached) {
   FoldedSide side;
+  side.storage_error = cached ? kHalf : 0.0;
   side.matrix.resize(to_size(c.head_width * c.width));
   side.offset.resize(to_size(c.head_width));
   side.rounding.resize(to_size(c.head_width));
@@ -105,7 +106,7 @@ FoldedSide fold_side(const model::Configuration& c, const model::NormWeights& no
     const double largest = radius * (size_of(folded, c.width) + along_mean / radius) +
                            std::sqrt(weights) * shift + std::abs(bias);
     side.rounding[to_size(place)] = relative_rounding(c) * largest + kMeanLeft * along_mean;
-    if (cached) side.rounding[to_size(place)] += kHalf * largest + kLeastHalf;
+    if (cached) side.rounding[to_size(place)] += kLeastHalf;
   }
   turn_into(side, c);
   return side;

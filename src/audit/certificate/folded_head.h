@@ -18,6 +18,7 @@ struct FoldedSide {
   std::vector<double> offset;  // [feature]
   // [feature]: how far what the forward pass computes in float may be from Q u + q0, at most, for any input.
   std::vector<double> rounding;
+  double storage_error = 0.0;  // what a cache in float16 may add to that, relative to the feature itself
 };
 
 struct FoldedHead {

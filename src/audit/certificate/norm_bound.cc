@@ -129,6 +129,11 @@ std::vector<double> search_scaling(const FoldedHead& head, const Grams& grams) {
   return best;
 }
 
+// Of a vector of at most this size, as computed and stored.
+double error_of(const FoldedSide& side, double rounding, double size) {
+  return rounding + side.storage_error * (size + rounding);
+}
+
 double turned_bound(const FoldedHead& head, const Grams& grams) {
   const std::vector<double> d = search_scaling(head, grams);
   std::vector<double> inverse(d);
@@ -140,8 +145,8 @@ double turned_bound(const FoldedHead& head, const Grams& grams) {
   };
   const std::vector<double> turned = turned_part(head, head.key.offset);
   const double key = key_with(turned), whole = turned == head.key.offset ? key : key_with(head.key.offset);
-  const double query_error = size_of(times(head.query.rounding, d)),
-               key_error = size_of(times(head.key.rounding, inverse));
+  const double query_error = size_of(times(head.query.rounding, d));
+  const double key_error = error_of(head.key, size_of(times(head.key.rounding, inverse)), whole);
   const double in_float = (query + query_error) * (key + key_error);
   const double dots = head.dot_error * (query + query_error) * (whole + key_error);
   return 2.0 * head.scale * (in_float + dots);
@@ -174,7 +179,8 @@ double plain_bound(const FoldedHead& head, const Grams& grams) {
   const double largest =
       std::sqrt(image * image + (factor.error + gemm_error(head.width) * grams.key.trace()) * query * query) +
       of_offset;
-  const double query_error = size_of(head.query.rounding), key_error = size_of(head.key.rounding);
+  const double query_error = size_of(head.query.rounding);
+  const double key_error = error_of(head.key, size_of(head.key.rounding), key);
   const double in_float = query_error * (key + key_error) + query * key_error +
                           head.dot_error * (query + query_error) * (key + key_error);
   return 2.0 * head.scale * (head.radius * largest + in_float);

@@ -73,7 +73,9 @@ Magnitudes magnitudes_of(const model::Model& model, const FoldedHead& head, cons
     const std::vector<double> projected = project(head, side, unit_inputs(model, tokens));
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       const double* const x = projected.data() + t * to_size(head.features);
-      const auto add = [&](double size) { m.values.push_back(static_cast<float>(size) * kUp); };
+      const auto add = [&](double size) {
+        m.values.push_back(static_cast<float>(size * (1.0 + side.storage_error)) * kUp);
+      };
       for (std::int64_t i = 0; i < turned; i += 2)
         add(std::hypot(x[i], x[i + 1]) +
             std::hypot(side.rounding[to_size(i)], side.rounding[to_size(i + 1)]));
