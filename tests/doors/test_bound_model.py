@@ -144,10 +144,12 @@ def test_positions_of_a_model_count_as_they_are_stretched(tmp_path):
 
 
 def test_tokens_are_escaped(tmp_path):
-    write_model(tmp_path / "m.gguf", tokens=["\x1b[31m"] + [f"Ġt{i}" for i in range(VOCABULARY - 1)])
-    assert_fits(done("m.gguf", cwd=tmp_path))
+    write_model(tmp_path / "m.gguf", tokens=[f"\x1b[{i}m" for i in range(VOCABULARY)])
+    text = done("m.gguf", cwd=tmp_path)
+    assert_fits(text)
     query = json.loads(done("m.gguf", "--json", "-", cwd=tmp_path))["heads"][0]["attained"]["query"]
-    assert query["text"] == ("\x1b[31m" if query["token"] == 0 else f" t{query['token'] - 1}")
+    assert query["text"] == f"\x1b[{query['token']}m"
+    assert f"'\\x1b[{query['token']}m'" in text
 
 
 def test_words_that_do_not_go_with_a_model_are_refused_and_not_ignored(tmp_path):
