@@ -33,7 +33,7 @@ std::vector<double> times(const std::vector<double>& x, const std::vector<double
 
 void add_outer(Symmetric& gram, const std::vector<double>& x, double factor) {
   for (std::int64_t i = 0; i < gram.size; ++i)
-    for (std::int64_t j = 0; j < gram.size; ++j) gram(i, j) += factor * x[to_size(i)] * x[to_size(j)];
+    for (std::int64_t j = 0; j < gram.size; ++j) gram(i, j) += factor * (x[to_size(i)] * x[to_size(j)]);
 }
 
 // Of the image M u + m0 of the ball |u| <= radius.
@@ -165,6 +165,7 @@ double plain_bound(const FoldedHead& head, const Grams& grams) {
   gemm(1.0, transpose(lower), gram, 0.0, Matrix<double>(half.data(), n, n));
   gemm(1.0, Matrix<const double>(half.data(), n, n), lower, 0.0,
        Matrix<double>(product.entries.data(), n, n));
+  product.make_symmetric();
   gemm(1.0, transpose(lower), Matrix<const double>(head.query.offset.data(), n, 1), 0.0,
        Matrix<double>(offset.data(), n, 1));
   const double query = farthest(image_of(head, grams.query, head.query.offset), head.radius);

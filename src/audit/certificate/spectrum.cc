@@ -14,6 +14,7 @@ Symmetric squared(const Symmetric& a) {
   Symmetric square{a.size, std::vector<double>(a.entries.size())};
   const Matrix<const double> view(a.entries.data(), a.size, a.size);
   gemm(1.0, view, view, 0.0, Matrix<double>(square.entries.data(), a.size, a.size));
+  square.make_symmetric();
   return square;
 }
 
@@ -40,12 +41,19 @@ double Symmetric::trace() const {
   return sum;
 }
 
+void Symmetric::make_symmetric() {
+  for (std::int64_t i = 0; i < size; ++i)
+    for (std::int64_t j = 0; j < i; ++j)
+      (*this)(i, j) = (*this)(j, i) = 0.5 * ((*this)(i, j) + (*this)(j, i));
+}
+
 double gemm_error(std::int64_t terms) { return static_cast<double>(terms + 2) * kEps; }
 
 Symmetric gram_of(const std::vector<double>& rows, std::int64_t count, std::int64_t width) {
   Symmetric gram{count, std::vector<double>(static_cast<std::size_t>(count * count))};
   const Matrix<const double> view(rows.data(), count, width);
   gemm(1.0, view, transpose(view), 0.0, Matrix<double>(gram.entries.data(), count, count));
+  gram.make_symmetric();
   return gram;
 }
 

@@ -19,6 +19,9 @@ struct Symmetric {
     return entries[static_cast<std::size_t>(i * size + j)];
   }
   double trace() const;
+  // Each entry and its mirror image become their mean: products round them apart, and the norm of a matrix is
+  // its largest eigenvalue only where they agree. Brings it no further from a symmetric one.
+  void make_symmetric();
 };
 
 // rows rows^T for rows [count, width]. Off by at most gemm_error(width) trace in the spectral norm.
