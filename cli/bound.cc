@@ -111,7 +111,8 @@ NormalizerBounds bounds_of(const AnyNormalizer& normalizer, const BoundResults& 
 int run_model(const BoundOptions& o) {
   if (o.spread || o.level || !o.sizes.empty() || !o.normalizers.empty() || o.attack)
     refuse(
-        "with a MODEL spreads are what is looked for, under softmax; of the options of a given spread --peak, "
+        "with a MODEL spreads are what is looked for, under softmax; of the options of a given spread "
+        "--peak, "
         "--beta and --json go with it");
   BoundModelOptions asked = o.model;
   asked.peak = o.peak.value_or(asked.peak);

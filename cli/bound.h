@@ -18,7 +18,7 @@ struct BoundOptions {
   double beta = 1.0;
   std::string sizes;                     // numbers of keys, with commas
   std::vector<std::string> normalizers;  // texts; none or "all": every member
-  BoundModelOptions model;  // given: bounds of its heads instead
+  BoundModelOptions model;               // given: bounds of its heads instead
   std::string json;
   bool attack = false;  // no spread: try to break every bound instead
   std::uint64_t seed = 1;
