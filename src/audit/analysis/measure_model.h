@@ -1,0 +1,35 @@
+// Runs a model over a text and measures every head: what all of paper B's analyses are made of.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "audit/analysis/head_sums.h"
+#include "model/transformer/session.h"
+
+namespace sharpmax::audit {
+
+struct HeadMeasurements {
+  AnalysisSettings settings;  // as they were used
+  RowPlan plan;
+  std::vector<HeadSums> heads;     // by layer, then head
+  std::vector<std::string> notes;  // what the text did not allow, a sentence each
+};
+
+// How much is done, from 0 to 1.
+using AnalysisProgress = std::function<void(double done)>;
+
+struct AnalyzedText {
+  std::span<const model::Token> tokens;
+  std::optional<model::Token> begin;  // goes before every chunk; L counts it
+};
+
+// Consecutive chunks from the start of the text, fewer where there is less. Each is read from an empty cache, all
+// of it as one block. `session` says threads, normalizers and the type of the cache.
+HeadMeasurements measure_heads(const model::Model& model, const AnalyzedText& text, const AnalysisSettings& settings,
+                               model::SessionSettings session, const AnalysisProgress& progress = {});
+
+}  // namespace sharpmax::audit
