@@ -22,11 +22,13 @@ std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 CounterRandom random_of(const RowPlan& plan, Purpose purpose, std::int64_t chunk, const HeadPlace& place) {
   return {plan.seed, static_cast<std::uint64_t>(purpose) << 56 | static_cast<std::uint64_t>(chunk) << 32 |
-                         static_cast<std::uint64_t>(place.layer) << 16 | static_cast<std::uint64_t>(place.head)};
+                         static_cast<std::uint64_t>(place.layer) << 16 |
+                         static_cast<std::uint64_t>(place.head)};
 }
 
 // Rows first .. first + rows - 1 of one head, in double: [row, feature].
-std::vector<double> rows_of(const AnyTensor<4>& tensor, std::int64_t head, std::int64_t first, std::int64_t rows) {
+std::vector<double> rows_of(const AnyTensor<4>& tensor, std::int64_t head, std::int64_t first,
+                            std::int64_t rows) {
   const std::int64_t width = tensor.shape[3];
   std::vector<double> out(to_size(rows * width));
   for (std::int64_t i = 0; i < rows; ++i)
@@ -74,9 +76,14 @@ struct Workspace {
 
 class HeadPiece {
  public:
-  HeadPiece(const model::AttentionBlock& block, const BlockJob& job, const KeyHead& key_head, const HeadPlace& place,
-            Workspace& workspace)
-      : block_(block), job_(job), plan_(*job.plan), key_head_(key_head), place_(place), w_(workspace),
+  HeadPiece(const model::AttentionBlock& block, const BlockJob& job, const KeyHead& key_head,
+            const HeadPlace& place, Workspace& workspace)
+      : block_(block),
+        job_(job),
+        plan_(*job.plan),
+        key_head_(key_head),
+        place_(place),
+        w_(workspace),
         gradient_(plan_.gradient, *block.normalizer) {}
 
   void run(const Piece& piece, RowSums& sums) {
@@ -127,7 +134,8 @@ class HeadPiece {
     if (!plan_.distances.tops.empty())
       w_.distances.add(row, plan_.distances, random_of(plan_, Purpose::selection, job_.chunk, place_), number,
                        sums.distances);
-    if (!plan_.separability_tops.empty()) w_.separability.add(row, plan_.separability_tops, sums.separability);
+    if (!plan_.separability_tops.empty())
+      w_.separability.add(row, plan_.separability_tops, sums.separability);
     count(keys, plan_.distances.tops, sums.distance_rows);
     count(keys, plan_.separability_tops, sums.separability_rows);
     if (sums.gradient.empty() || keys < 2) return;
@@ -136,7 +144,8 @@ class HeadPiece {
     ++sums.gradient_rows;
   }
 
-  static void count(std::int64_t keys, const std::vector<std::int64_t>& tops, std::vector<std::int64_t>& rows) {
+  static void count(std::int64_t keys, const std::vector<std::int64_t>& tops,
+                    std::vector<std::int64_t>& rows) {
     for (std::size_t i = 0; i < tops.size() && tops[i] < keys; ++i) ++rows[i];
   }
 
@@ -152,9 +161,10 @@ class HeadPiece {
 
 void check_block(const model::AttentionBlock& block, const RowPlan& plan) {
   if (block.position != 0 || block.tokens != plan.lengths.back())
-    throw Error(ErrorCode::bad_argument, fmt::format("analysis: a block of {} tokens at position {}; all {} at once "
-                                                     "were wanted",
-                                                     block.tokens, block.position, plan.lengths.back()));
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("analysis: a block of {} tokens at position {}; all {} at once "
+                            "were wanted",
+                            block.tokens, block.position, plan.lengths.back()));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// All rows of some heads of one layer: scores and weights again from queries and keys, in double, and everything
-// that the plan wants of them. n x n memory for the products of the vectors x, of one key head at a time.
+// All rows of some heads of one layer: scores and weights again from queries and keys, in double, and
+// everything that the plan wants of them. n x n memory for the products of the vectors x, of one key head at
+// a time.
 #pragma once
 
 #include <cstdint>

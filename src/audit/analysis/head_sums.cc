@@ -8,8 +8,8 @@ namespace sharpmax::audit {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// Rows whose scores and products come from one matrix product: enough for it to be fast, few enough that a task
-// stays in the cache and two threads end at about the same time.
+// Rows whose scores and products come from one matrix product: enough for it to be fast, few enough that a
+// task stays in the cache and two threads end at about the same time.
 constexpr std::int64_t kPieceRows = 32;
 
 double divisor(std::int64_t rows) { return rows > 0 ? static_cast<double>(rows) : kNaN; }
@@ -55,7 +55,8 @@ std::vector<Piece> pieces_of(const RowPlan& plan) {
   return pieces;
 }
 
-void add_pieces(const RowPlan& plan, std::span<const Piece> pieces, std::span<const RowSums> sums, HeadSums& head) {
+void add_pieces(const RowPlan& plan, std::span<const Piece> pieces, std::span<const RowSums> sums,
+                HeadSums& head) {
   RowSums so_far(plan);
   std::size_t next = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

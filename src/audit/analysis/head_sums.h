@@ -40,7 +40,8 @@ struct Piece {
 std::vector<Piece> pieces_of(const RowPlan& plan);
 
 // Adds what pieces gave, in their order: [piece], as pieces_of() cuts.
-void add_pieces(const RowPlan& plan, std::span<const Piece> pieces, std::span<const RowSums> sums, HeadSums& head);
+void add_pieces(const RowPlan& plan, std::span<const Piece> pieces, std::span<const RowSums> sums,
+                HeadSums& head);
 
 // The mean over the rows that there were; NaN of none.
 Distances mean_distance(const RowSums& sums, std::size_t top);

@@ -13,7 +13,8 @@
 namespace sharpmax::audit {
 
 // Gnedenko and Korolyuk, by reflection of lattice paths: for samples of one size n, P(D >= k / n) =
-// 2 sum over j >= 1 of (-1)^(j-1) C(2n, n - j k) / C(2n, n). Quotients of neighbours, so that nothing overflows.
+// 2 sum over j >= 1 of (-1)^(j-1) C(2n, n - j k) / C(2n, n). Quotients of neighbours, so that nothing
+// overflows.
 double kolmogorov_smirnov_p(std::int64_t steps, std::int64_t size) {
   if (steps <= 0) return 1.0;
   double sum = 0.0, sign = 1.0, quotient = 1.0;
@@ -28,10 +29,11 @@ double kolmogorov_smirnov_p(std::int64_t steps, std::int64_t size) {
 
 KolmogorovSmirnov kolmogorov_smirnov(std::span<const double> first, std::span<const double> second) {
   if (first.empty() || first.size() != second.size())
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("Kolmogorov-Smirnov test: samples of {} and {} values; as many of either, at least one, "
-                            "were wanted",
-                            first.size(), second.size()));
+    throw Error(
+        ErrorCode::bad_argument,
+        fmt::format("Kolmogorov-Smirnov test: samples of {} and {} values; as many of either, at least one, "
+                    "were wanted",
+                    first.size(), second.size()));
   std::vector<double> a(first.begin(), first.end()), b(second.begin(), second.end());
   const auto is_nan = [](double x) { return std::isnan(x); };
   if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) {

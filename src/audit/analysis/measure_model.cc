@@ -8,7 +8,8 @@ namespace {
 
 class Analyst : public model::AttentionObserver {
  public:
-  Analyst(HeadMeasurements& found, std::int64_t heads_of_layer, const BlockJob& job, const AnalysisProgress& progress)
+  Analyst(HeadMeasurements& found, std::int64_t heads_of_layer, const BlockJob& job,
+          const AnalysisProgress& progress)
       : found_(found), heads_of_layer_(heads_of_layer), job_(job), progress_(progress) {}
 
   void start(std::int64_t chunk) { job_.chunk = chunk; }
@@ -17,7 +18,8 @@ class Analyst : public model::AttentionObserver {
   void seen(const model::AttentionBlock& block) override {
     const std::int64_t first = block.layer * heads_of_layer_ + block.first_head;
     analyze_block(block, job_,
-                  std::span(found_.heads).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(block.heads)));
+                  std::span(found_.heads)
+                      .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(block.heads)));
     const auto all = static_cast<std::int64_t>(found_.heads.size());
     if (progress_)
       progress_(static_cast<double>(job_.chunk * all + first + block.heads) /
@@ -33,19 +35,22 @@ class Analyst : public model::AttentionObserver {
 
 }  // namespace
 
-HeadMeasurements measure_heads(const model::Model& model, const AnalyzedText& text, const AnalysisSettings& settings,
-                               model::SessionSettings session, const AnalysisProgress& progress) {
+HeadMeasurements measure_heads(const model::Model& model, const AnalyzedText& text,
+                               const AnalysisSettings& settings, model::SessionSettings session,
+                               const AnalysisProgress& progress) {
   HeadMeasurements found;
   const std::int64_t before = text.begin ? 1 : 0;
   found.settings = fitted(settings, {static_cast<std::int64_t>(text.tokens.size()), before}, found.notes);
   found.plan = plan_of(found.settings);
   const model::Configuration& c = model.configuration();
   for (std::int64_t layer = 0; layer < c.layers; ++layer)
-    for (std::int64_t head = 0; head < c.heads; ++head) found.heads.emplace_back(HeadPlace{layer, head}, found.plan);
+    for (std::int64_t head = 0; head < c.heads; ++head)
+      found.heads.emplace_back(HeadPlace{layer, head}, found.plan);
   const std::int64_t length = found.settings.length;
   session.capacity = session.block = length;
   model::Session run(model, session);
-  Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(session.threads)}, progress);
+  Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(session.threads)},
+                  progress);
   run.set_observer(&analyst);
   for (std::int64_t chunk = 0; chunk < found.settings.chunks; ++chunk) {
     run.rewind(0);

@@ -19,17 +19,18 @@ double root(double square) { return square < 0 ? 0.0 : std::sqrt(square); }
 
 // How many N of the plan the row has: those that leave a key out.
 std::size_t tops_below(const DistancePlan& plan, std::int64_t keys) {
-  return static_cast<std::size_t>(std::lower_bound(plan.tops.begin(), plan.tops.end(), keys) - plan.tops.begin());
+  return static_cast<std::size_t>(std::lower_bound(plan.tops.begin(), plan.tops.end(), keys) -
+                                  plan.tops.begin());
 }
 
 }  // namespace
 
 struct RowDistances::Moments {
-  std::size_t tops = 0;      // of the plan that the row has
-  double keys = 0.0;         // n
-  double weight = 0.0;       // sum of weights
-  double squares = 0.0;      // sum of |y_i|^2
-  double square = 0.0;       // |sum of y_i|^2
+  std::size_t tops = 0;  // of the plan that the row has
+  double keys = 0.0;     // n
+  double weight = 0.0;   // sum of weights
+  double squares = 0.0;  // sum of |y_i|^2
+  double square = 0.0;   // |sum of y_i|^2
 };
 
 Distances& Distances::operator+=(const Distances& other) {
@@ -73,31 +74,38 @@ void RowDistances::add(const WeighedRow& row, const DistancePlan& plan, const Co
   top_keys({row.weights, to_size(keys)}, most, keys_);
   add_chosen(row, plan, all, out);
   for (int draw = 0; draw < plan.draws; ++draw) {
-    random_keys(random, row_number * static_cast<std::uint64_t>(plan.draws) + static_cast<std::uint64_t>(draw),
-                keys, most, keys_);
+    random_keys(random,
+                row_number * static_cast<std::uint64_t>(plan.draws) + static_cast<std::uint64_t>(draw), keys,
+                most, keys_);
     selection_.start(row.gram, row.weights);
-    add_drawn(row, plan, all, out);
+    add_drawn(plan, all, out);
   }
+}
+
+// Takes keys_ from `taken` up to `count`, of which there is at least one; the sum of distances then.
+double RowDistances::take_up_to(std::size_t count, std::size_t taken) {
+  for (; taken + 1 < count; ++taken) selection_.take(keys_[taken]);
+  return selection_.take_and_sum(keys_[taken]);
 }
 
 void RowDistances::add_chosen(const WeighedRow& row, const DistancePlan& plan, const Moments& all,
                               std::span<Distances> out) {
   const std::int64_t keys = row.gram.keys;
-  const bool bounds = std::abs(all.weight - 1.0) <= kSumsToOne && std::find(plan.bounded.begin(), plan.bounded.end(), true) != plan.bounded.end();
+  const bool bounds = std::abs(all.weight - 1.0) <= kSumsToOne &&
+                      std::find(plan.bounded.begin(), plan.bounded.end(), true) != plan.bounded.end();
   squares_.resize(to_size(keys));
   for (std::int64_t i = 0; i < keys; ++i) squares_[to_size(i)] = row.gram.square(i);
   reach_.assign(to_size(keys), -std::numeric_limits<double>::infinity());
   double weight = 0.0, product = 0.0, longest = 0.0;
   for (std::size_t k = 0, taken = 0; k < all.tops; ++k) {
+    out[k].sum.chosen += take_up_to(to_size(plan.tops[k]), taken);
     for (; taken < to_size(plan.tops[k]); ++taken) {
       const std::int64_t key = keys_[taken];
-      selection_.take(key);
       weight += row.weights[key];
       product += products_[to_size(key)];
       longest = std::max(longest, squares_[to_size(key)]);
       if (bounds) raise_reach(squares_[to_size(key)], row.gram.row(key), keys, reach_.data());
     }
-    out[k].sum.chosen += selection_.distances();
     out[k].norm.chosen += root(all.square - 4.0 * product + 4.0 * selection_.square());
     if (!bounds || !plan.bounded[k]) {
       out[k].chosen_bound = kNaN;
@@ -109,23 +117,20 @@ void RowDistances::add_chosen(const WeighedRow& row, const DistancePlan& plan, c
   }
 }
 
-void RowDistances::add_drawn(const WeighedRow&, const DistancePlan& plan, const Moments& all,
-                             std::span<Distances> out) {
+void RowDistances::add_drawn(const DistancePlan& plan, const Moments& all, std::span<Distances> out) {
   const double share = 1.0 / plan.draws;
   double product = 0.0;
   for (std::size_t k = 0, taken = 0; k < all.tops; ++k) {
-    for (; taken < to_size(plan.tops[k]); ++taken) {
-      selection_.take(keys_[taken]);
-      product += products_[to_size(keys_[taken])];
-    }
-    out[k].sum.drawn += share * selection_.distances();
+    out[k].sum.drawn += share * take_up_to(to_size(plan.tops[k]), taken);
+    for (; taken < to_size(plan.tops[k]); ++taken) product += products_[to_size(keys_[taken])];
     out[k].norm.drawn += share * root(all.square - 4.0 * product + 4.0 * selection_.square());
   }
 }
 
-// Given that key i is left out, E|s - y_i|^2 is linear in |y_i|^2 and y_i.Y, Y the sum of all y: a selection of N
-// holds another key with chance N / (n - 1), two others with chance N (N - 1) / ((n - 1) (n - 2)).
-void RowDistances::add_drawn_bounds(const DistancePlan& plan, const Moments& all, std::span<Distances> out) const {
+// Given that key i is left out, E|s - y_i|^2 is linear in |y_i|^2 and y_i.Y, Y the sum of all y: a selection
+// of N holds another key with chance N / (n - 1), two others with chance N (N - 1) / ((n - 1) (n - 2)).
+void RowDistances::add_drawn_bounds(const DistancePlan& plan, const Moments& all,
+                                    std::span<Distances> out) const {
   const double n = all.keys;
   for (std::size_t k = 0; k < all.tops; ++k) {
     const auto taken = static_cast<double>(plan.tops[k]);

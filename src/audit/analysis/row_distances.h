@@ -45,15 +45,17 @@ struct DistancePlan {
 // Rows of one head: keeps the workspace.
 class RowDistances {
  public:
-  // For every N of the plan below the number of keys: out[index of N] += distances. `row` and `random` say which
-  // keys are drawn; the draws of one row must not be those of another.
-  void add(const WeighedRow& row, const DistancePlan& plan, const CounterRandom& random, std::uint64_t row_number,
-           std::span<Distances> out);
+  // For every N of the plan below the number of keys: out[index of N] += distances. `row` and `random` say
+  // which keys are drawn; the draws of one row must not be those of another.
+  void add(const WeighedRow& row, const DistancePlan& plan, const CounterRandom& random,
+           std::uint64_t row_number, std::span<Distances> out);
 
  private:
   struct Moments;  // of all y of the row
-  void add_chosen(const WeighedRow& row, const DistancePlan& plan, const Moments& all, std::span<Distances> out);
-  void add_drawn(const WeighedRow& row, const DistancePlan& plan, const Moments& all, std::span<Distances> out);
+  void add_chosen(const WeighedRow& row, const DistancePlan& plan, const Moments& all,
+                  std::span<Distances> out);
+  double take_up_to(std::size_t count, std::size_t taken);
+  void add_drawn(const DistancePlan& plan, const Moments& all, std::span<Distances> out);
   void add_drawn_bounds(const DistancePlan& plan, const Moments& all, std::span<Distances> out) const;
 
   RowSelection selection_;

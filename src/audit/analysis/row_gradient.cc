@@ -12,7 +12,8 @@ std::int64_t signed_size(std::span<const double> x) { return static_cast<std::in
 
 }  // namespace
 
-void random_direction(const CounterRandom& random, std::uint64_t row, std::int64_t keys, std::vector<double>& v) {
+void random_direction(const CounterRandom& random, std::uint64_t row, std::int64_t keys,
+                      std::vector<double>& v) {
   v.resize(static_cast<std::size_t>(keys));
   double square = 0.0;
   for (std::size_t i = 0; i < v.size(); i += 4) {
@@ -30,7 +31,8 @@ RowGradient::RowGradient(const GradientPlan& plan, const AnyNormalizer& normaliz
   if (softmax_) beta_ = normalizer.parameters()[0].of_head(0);
 }
 
-void RowGradient::add(std::span<const double> scores, std::span<const double> direction, std::span<double> out) {
+void RowGradient::add(std::span<const double> scores, std::span<const double> direction,
+                      std::span<double> out) {
   if (softmax_) {
     add_softmax(scores, direction, out);
   } else {

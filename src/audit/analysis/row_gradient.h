@@ -1,5 +1,5 @@
-// How much weights move when scores do (paper B, corollary 3): g(T, e) = |w((l + e v) / T) - w(l / T)| / e for a
-// random direction v of length 1, where w is the head's normalizer; softmax in the paper.
+// How much weights move when scores do (paper B, corollary 3): g(T, e) = |w((l + e v) / T) - w(l / T)| / e
+// for a random direction v of length 1, where w is the head's normalizer; softmax in the paper.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 namespace sharpmax::audit {
 
 // v for a row of `keys` scores, from the random numbers of that row: length 1, uniform over directions.
-void random_direction(const CounterRandom& random, std::uint64_t row, std::int64_t keys, std::vector<double>& v);
+void random_direction(const CounterRandom& random, std::uint64_t row, std::int64_t keys,
+                      std::vector<double>& v);
 
 struct GradientPlan {
   std::vector<double> temperatures;  // T > 0

@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<double>;
 using Vec = hn::Vec<Tag>;
 
-std::int64_t LaneCount() { return static_cast<std::int64_t>(hn::Lanes(Tag())); }
+HWY_INLINE std::int64_t LaneCount() { return static_cast<std::int64_t>(hn::Lanes(Tag())); }
 
 Vec LoadPart(const double* x, std::int64_t count) {
   HWY_ALIGN double part[hn::MaxLanes(Tag())] = {};
@@ -31,10 +31,10 @@ Vec LoadPart(const double* x, std::int64_t count) {
 // Loads a vector at `i` of which `there` lanes are there; the rest are 0.
 struct Loader {
   std::int64_t i, there;
-  Vec operator()(const double* x) const {
+  HWY_INLINE Vec operator()(const double* x) const {
     return there == LaneCount() ? hn::LoadU(Tag(), x + i) : LoadPart(x + i, there);
   }
-  void store(Vec v, double* out) const {
+  HWY_INLINE void store(Vec v, double* out) const {
     if (there == LaneCount()) return hn::StoreU(v, Tag(), out + i);
     HWY_ALIGN double part[hn::MaxLanes(Tag())];
     hn::Store(v, Tag(), part);
@@ -66,9 +66,7 @@ HWY_INLINE double SumOf(std::int64_t keys, const Term& term) {
 }
 
 // Not Max(0, v), which on some machines turns NaN into 0.
-HWY_INLINE Vec RootOf(Vec v) {
-  return hn::Sqrt(hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v));
-}
+HWY_INLINE Vec RootOf(Vec v) { return hn::Sqrt(hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v)); }
 
 void AddKey(double c, const double* gram, std::int64_t keys, double* projection) {
   const Vec by = hn::Set(Tag(), c);
@@ -86,6 +84,16 @@ double SumOfDistances(const RowParts& row, double square) {
   const Vec all = hn::Set(Tag(), square);
   return SumOf(row.keys, [&](const Loader& load) {
     return hn::Mul(load(row.left), RootOf(hn::Add(all, Excess(row, load))));
+  });
+}
+
+double AddKeyAndSum(double c, const double* gram, const RowParts& row, double square, double* projection) {
+  const Vec by = hn::Set(Tag(), c), all = hn::Set(Tag(), square);
+  return SumOf(row.keys, [&](const Loader& load) {
+    const Vec moved = hn::MulAdd(by, load(gram), load(projection));
+    load.store(moved, projection);
+    const Vec excess = hn::NegMulAdd(load(row.twice), moved, load(row.own));
+    return hn::Mul(load(row.left), RootOf(hn::Add(all, excess)));
   });
 }
 
@@ -178,6 +186,7 @@ namespace sharpmax::audit {
 
 HWY_EXPORT(AddKey);
 HWY_EXPORT(SumOfDistances);
+HWY_EXPORT(AddKeyAndSum);
 HWY_EXPORT(LeastSquare);
 HWY_EXPORT(SumOfRoots);
 HWY_EXPORT(RaiseReach);
@@ -191,6 +200,9 @@ void add_key(double c, const double* gram, std::int64_t keys, double* projection
 }
 double sum_of_distances(const RowParts& row, double square) {
   return HWY_DYNAMIC_DISPATCH(SumOfDistances)(row, square);
+}
+double add_key_and_sum(double c, const double* gram, const RowParts& row, double square, double* projection) {
+  return HWY_DYNAMIC_DISPATCH(AddKeyAndSum)(c, gram, row, square, projection);
 }
 double least_square(const RowParts& row, double square) {
   return HWY_DYNAMIC_DISPATCH(LeastSquare)(row, square);

@@ -19,11 +19,21 @@ void RowSelection::start(const GramView& gram, const double* c) {
   }
 }
 
-void RowSelection::take(std::int64_t key) {
+// |s|^2 and what is left, before s itself grows.
+void RowSelection::count_in(std::int64_t key) {
   const auto at = static_cast<std::size_t>(key);
   square_ += twice_[at] * projection_[at] + own_[at];
   left_[at] = 0.0;
-  add_key(c_[at], gram_.row(key), gram_.keys, projection_.data());
+}
+
+void RowSelection::take(std::int64_t key) {
+  count_in(key);
+  add_key(c_[key], gram_.row(key), gram_.keys, projection_.data());
+}
+
+double RowSelection::take_and_sum(std::int64_t key) {
+  count_in(key);
+  return add_key_and_sum(c_[key], gram_.row(key), parts(), square_, projection_.data());
 }
 
 double RowSelection::square_to(std::int64_t key) const {

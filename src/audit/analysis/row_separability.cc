@@ -18,7 +18,8 @@ std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 void RowSeparability::add(const WeighedRow& row, std::span<const std::int64_t> tops,
                           std::span<Separability> out) {
   const std::int64_t keys = row.gram.keys;
-  const auto there = static_cast<std::size_t>(std::lower_bound(tops.begin(), tops.end(), keys) - tops.begin());
+  const auto there =
+      static_cast<std::size_t>(std::lower_bound(tops.begin(), tops.end(), keys) - tops.begin());
   if (there == 0) return;
   unit_weights_.resize(to_size(keys));
   lengths_.resize(to_size(keys));
@@ -64,9 +65,10 @@ double RowSeparability::closest_of(const WeighedRow& row, std::size_t taken) con
   return closest * lengths_[to_size(key)];
 }
 
-// 1 - (1 / (N r)) sum of xi_i, xi_i^2 = sum of a_j^2 + closest (sum of a_j a_k) over j, k other than i and each other:
-// |s - y_i|^2 at most, for vectors of length 1 of which no two have a larger cosine.
-double RowSeparability::bound_of(const WeighedRow& row, std::size_t taken, double least, double closest) const {
+// 1 - (1 / (N r)) sum of xi_i, xi_i^2 = sum of a_j^2 + closest (sum of a_j a_k) over j, k other than i and
+// each other: |s - y_i|^2 at most, for vectors of length 1 of which no two have a larger cosine.
+double RowSeparability::bound_of(const WeighedRow& row, std::size_t taken, double least,
+                                 double closest) const {
   double sum = 0.0, squares = 0.0, roots = 0.0;
   for (std::size_t i = 0; i < taken; ++i) {
     const double a = row.weights[keys_[i]];

@@ -1,6 +1,6 @@
 // Which of the keys that a row selects can be told apart from those left out (paper B, theorem 2): vectors at
-// unit length, y_i = weight_i x_i / |x_i|, s the sum over the N keys with most weight, r the least |s - y_i| over
-// the keys left out; the measure is the share of the N with |s - y_i| < r. A vector of length 0 stays 0.
+// unit length, y_i = weight_i x_i / |x_i|, s the sum over the N keys with most weight, r the least |s - y_i|
+// over the keys left out; the measure is the share of the N with |s - y_i| < r. A vector of length 0 stays 0.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Separability {
 
 class RowSeparability {
  public:
-  // For every N of `tops` (ascending) below the number of keys: out[index of N] += separability. row.output is not
-  // looked at.
+  // For every N of `tops` (ascending) below the number of keys: out[index of N] += separability. row.output
+  // is not looked at.
   void add(const WeighedRow& row, std::span<const std::int64_t> tops, std::span<Separability> out);
 
  private:

@@ -9,8 +9,8 @@
 
 namespace sharpmax::audit {
 
-// The keys of the `count` largest weights, largest first; of equal weights the lowest key first. The first N are
-// the paper's I_N for every N up to count. Weights are finite.
+// The keys of the `count` largest weights, largest first; of equal weights the lowest key first. The first N
+// are the paper's I_N for every N up to count. Weights are finite.
 void top_keys(std::span<const double> weights, std::int64_t count, std::vector<std::int32_t>& keys);
 
 // The first `count` of a random order of `all` keys: the first N are a random selection for every N. The same

@@ -56,11 +56,16 @@ void keep(std::string_view what, std::string_view why, std::int64_t most, std::v
 
 std::string_view name_of(Analysis analysis) {
   switch (analysis) {
-    case Analysis::distance_length: return "distance-length";
-    case Analysis::distance_top: return "distance-top";
-    case Analysis::critical_top: return "critical-top";
-    case Analysis::separability: return "separability";
-    case Analysis::gradient: break;
+    case Analysis::distance_length:
+      return "distance-length";
+    case Analysis::distance_top:
+      return "distance-top";
+    case Analysis::critical_top:
+      return "critical-top";
+    case Analysis::separability:
+      return "separability";
+    case Analysis::gradient:
+      break;
   }
   return "gradient";
 }
@@ -103,7 +108,8 @@ void check(const AnalysisSettings& s) {
   check_positive("a temperature", s.gradient.temperatures);
   check_positive("a step", s.gradient.steps);
   if (s.length < 2) refuse(fmt::format("the length is {}; at least 2 was wanted", s.length));
-  if (!(s.level > 0 && s.level < 1)) refuse(fmt::format("the level is {}; a number between 0 and 1 was wanted", s.level));
+  if (!(s.level > 0 && s.level < 1))
+    refuse(fmt::format("the level is {}; a number between 0 and 1 was wanted", s.level));
 }
 
 AnalysisSettings fitted(AnalysisSettings s, const TextSize& text, std::vector<std::string>& notes) {
@@ -116,7 +122,8 @@ AnalysisSettings fitted(AnalysisSettings s, const TextSize& text, std::vector<st
   }
   const std::int64_t chunks = text.tokens / (s.length - text.before);
   if (chunks < s.chunks) {
-    notes.push_back(fmt::format("the text has {} whole chunks of {} tokens, not {}", chunks, s.length, s.chunks));
+    notes.push_back(
+        fmt::format("the text has {} whole chunks of {} tokens, not {}", chunks, s.length, s.chunks));
     s.chunks = chunks;
   }
   const std::string beyond = fmt::format("beyond L = {}", s.length);
@@ -125,7 +132,8 @@ AnalysisSettings fitted(AnalysisSettings s, const TextSize& text, std::vector<st
   keep("lengths of critical-top", beyond, s.length, s.critical_lengths, notes);
   // L itself is always looked at.
   if (s.lengths.empty() || s.lengths.back() != s.length) s.lengths.push_back(s.length);
-  if (s.critical_lengths.empty() || s.critical_lengths.back() != s.length) s.critical_lengths.push_back(s.length);
+  if (s.critical_lengths.empty() || s.critical_lengths.back() != s.length)
+    s.critical_lengths.push_back(s.length);
   keep("N of distance-top", none_left, s.length - 1, s.tops, notes);
   keep("N of separability", none_left, s.length - 1, s.separability_tops, notes);
   s.length_top = std::min(s.length_top, s.length - 1);

@@ -13,8 +13,8 @@
 namespace sharpmax::audit {
 
 enum class Analysis { distance_length, distance_top, critical_top, separability, gradient };
-inline constexpr Analysis kAnalyses[] = {Analysis::distance_length, Analysis::distance_top, Analysis::critical_top,
-                                         Analysis::separability, Analysis::gradient};
+inline constexpr Analysis kAnalyses[] = {Analysis::distance_length, Analysis::distance_top,
+                                         Analysis::critical_top, Analysis::separability, Analysis::gradient};
 std::string_view name_of(Analysis analysis);  // "distance-length"
 // "all", or names joined by commas. Error{bad_argument} names what there is.
 std::vector<Analysis> parse_analyses(std::string_view text);
@@ -39,10 +39,11 @@ struct AnalysisSettings {
   Reading reading = Reading::sum;
   std::int64_t length = 1024;  // L, tokens of a chunk of the text
   std::int64_t chunks = 1;     // consecutive ones, each read from an empty cache; rows of all are averaged
-  std::vector<std::int64_t> lengths = {32, 64, 128, 256, 512, 1024};  // distance-length: the first so many rows
-  std::int64_t length_top = 5;                                        // its N
-  std::vector<std::int64_t> tops = {1, 5, 10, 20, 100};               // distance-top: N
-  std::int64_t critical_most = 100;                                   // critical-top: N from 1 to this
+  std::vector<std::int64_t> lengths = {32,  64,  128,
+                                       256, 512, 1024};  // distance-length: the first so many rows
+  std::int64_t length_top = 5;                           // its N
+  std::vector<std::int64_t> tops = {1, 5, 10, 20, 100};  // distance-top: N
+  std::int64_t critical_most = 100;                      // critical-top: N from 1 to this
   std::vector<std::int64_t> critical_lengths = {128, 256, 512, 1024};
   double level = 0.01;
   std::int64_t subset_heads = 144, subsets = 25;
