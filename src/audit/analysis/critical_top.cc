@@ -12,22 +12,27 @@ constexpr std::uint64_t kSubsetStream = std::uint64_t{3} << 56;
 
 std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
+std::size_t index_of(const std::vector<std::int64_t>& ascending, std::int64_t value) {
+  return static_cast<std::size_t>(std::lower_bound(ascending.begin(), ascending.end(), value) - ascending.begin());
+}
+
 // Mean distances of every head at one N.
 struct HeadMeans {
   std::vector<double> chosen, other;
 };
 
-std::vector<HeadMeans> means_at(const HeadMeasurements& found, std::size_t length, std::int64_t most,
-                                Reading reading, Against against) {
-  const auto& tops = found.plan.distances.tops;
-  std::vector<HeadMeans> means(to_size(most));
-  for (std::int64_t top = 1; top <= most; ++top) {
-    const auto at = static_cast<std::size_t>(std::lower_bound(tops.begin(), tops.end(), top) - tops.begin());
+std::vector<HeadMeans> means_at(const HeadMeasurements& found, std::size_t length,
+                                std::span<const std::int64_t> tops, Reading reading, Against against) {
+  const auto& measured = found.plan.distances.tops;
+  std::vector<HeadMeans> means;
+  for (const std::int64_t top : tops) {
+    const auto at = index_of(measured, top);
+    HeadMeans& of_top = means.emplace_back();
     for (const HeadSums& head : found.heads) {
       const Distances mean = mean_distance(head.by_length[length], at);
       const Distance& read = reading == Reading::sum ? mean.sum : mean.norm;
-      means[to_size(top - 1)].chosen.push_back(read.chosen);
-      means[to_size(top - 1)].other.push_back(against == Against::drawn ? read.drawn : read.drawn_bound);
+      of_top.chosen.push_back(read.chosen);
+      of_top.other.push_back(against == Against::drawn ? read.drawn : read.drawn_bound);
     }
   }
   return means;
@@ -39,19 +44,17 @@ std::vector<double> picked(const std::vector<double>& values, std::span<const st
   return out;
 }
 
-CriticalTop critical_of(const std::vector<HeadMeans>& means, double level) {
-  CriticalTop critical;
+void find_critical(const std::vector<HeadMeans>& means, double level, CriticalAtLength& out) {
   for (std::size_t i = 0; i < means.size(); ++i) {
-    critical.tests.push_back(kolmogorov_smirnov(means[i].chosen, means[i].other));
-    if (!critical.top && critical.tests.back().p >= level) critical.top = static_cast<std::int64_t>(i) + 1;
+    out.all.tests.push_back(kolmogorov_smirnov(means[i].chosen, means[i].other));
+    if (!out.all.top && out.all.tests.back().p >= level) out.all.top = out.tops[i];
   }
-  return critical;
 }
 
-CriticalSubsets subsets_of(const std::vector<HeadMeans>& means, std::int64_t heads, const AnalysisSettings& s) {
-  CriticalSubsets subsets;
-  if (heads < s.subset_heads) return subsets;
-  subsets.heads = s.subset_heads;
+void find_in_subsets(const std::vector<HeadMeans>& means, std::int64_t heads, const AnalysisSettings& s,
+                     CriticalAtLength& out) {
+  if (heads < s.subset_heads) return;
+  out.subsets.heads = s.subset_heads;
   const CounterRandom random(s.seed, kSubsetStream);
   std::vector<std::int32_t> which;
   for (std::int64_t subset = 0; subset < s.subsets; ++subset) {
@@ -59,10 +62,9 @@ CriticalSubsets subsets_of(const std::vector<HeadMeans>& means, std::int64_t hea
     std::optional<std::int64_t> top;
     for (std::size_t i = 0; i < means.size() && !top; ++i)
       if (kolmogorov_smirnov(picked(means[i].chosen, which), picked(means[i].other, which)).p >= s.level)
-        top = static_cast<std::int64_t>(i) + 1;
-    subsets.tops.push_back(top);
+        top = out.tops[i];
+    out.subsets.tops.push_back(top);
   }
-  return subsets;
 }
 
 }  // namespace
@@ -72,11 +74,10 @@ std::vector<CriticalAtLength> critical_tops(const HeadMeasurements& found, Readi
   const auto& lengths = found.plan.lengths;
   std::vector<CriticalAtLength> out;
   for (const std::int64_t length : s.critical_lengths) {
-    const auto at = static_cast<std::size_t>(std::lower_bound(lengths.begin(), lengths.end(), length) - lengths.begin());
-    CriticalAtLength critical{length, std::min(s.critical_most, length - 1)};
-    const auto means = means_at(found, at, critical.most, reading, against);
-    critical.all = critical_of(means, s.level);
-    critical.subsets = subsets_of(means, static_cast<std::int64_t>(found.heads.size()), s);
+    CriticalAtLength critical{length, tried_tops(std::min(s.critical_most, length - 1))};
+    const auto means = means_at(found, index_of(lengths, length), critical.tops, reading, against);
+    find_critical(means, s.level, critical);
+    find_in_subsets(means, static_cast<std::int64_t>(found.heads.size()), s, critical);
     out.push_back(std::move(critical));
   }
   return out;

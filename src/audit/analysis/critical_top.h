@@ -17,7 +17,7 @@ enum class Against { drawn, drawn_bound };
 
 struct CriticalTop {
   std::optional<std::int64_t> top;  // the first N with p >= level; none up to the largest tried
-  std::vector<KolmogorovSmirnov> tests;  // [N - 1]
+  std::vector<KolmogorovSmirnov> tests;  // one for every N tried
 };
 
 // The same for heads drawn without replacement, so that models with different numbers of heads compare: the power
@@ -28,7 +28,8 @@ struct CriticalSubsets {
 };
 
 struct CriticalAtLength {
-  std::int64_t length = 0, most = 0;  // N from 1 to `most` had rows
+  std::int64_t length = 0;
+  std::vector<std::int64_t> tops;  // N tried, ascending
   CriticalTop all;
   CriticalSubsets subsets;
 };

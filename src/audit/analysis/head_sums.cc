@@ -31,6 +31,7 @@ RowSums& RowSums::operator+=(const RowSums& other) {
   for (std::size_t i = 0; i < separability.size(); ++i) {
     separability[i].share += other.separability[i].share;
     separability[i].bound += other.separability[i].bound;
+    separability[i].counted += other.separability[i].counted;
     separability_rows[i] += other.separability_rows[i];
   }
   for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += other.gradient[i];
@@ -72,7 +73,8 @@ Distances mean_distance(const RowSums& sums, std::size_t top) {
 
 Separability mean_separability(const RowSums& sums, std::size_t top) {
   const double rows = divisor(sums.separability_rows[top]);
-  return {sums.separability[top].share / rows, sums.separability[top].bound / rows};
+  const Separability& sum = sums.separability[top];
+  return {sum.share / rows, sum.bound / rows, sum.counted / rows};
 }
 
 double mean_gradient(const RowSums& sums, std::size_t at) {

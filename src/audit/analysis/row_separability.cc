@@ -31,7 +31,7 @@ void RowSeparability::add(const WeighedRow& row, std::span<const std::int64_t> t
     all += unit_weights_[i];
   }
   if (!std::isfinite(all)) {
-    for (std::size_t k = 0; k < there; ++k) out[k].share = out[k].bound = kNaN;
+    for (std::size_t k = 0; k < there; ++k) out[k] = {kNaN, kNaN, kNaN};
     return;
   }
   top_keys({row.weights, to_size(keys)}, tops[there - 1], keys_);
@@ -44,7 +44,7 @@ void RowSeparability::add(const WeighedRow& row, std::span<const std::int64_t> t
     }
     const double least = selection_.least_square_left();
     out[k].share += share_of(taken, least);
-    out[k].bound += bound_of(row, taken, std::sqrt(least), closest);
+    add_bounds(row, taken, std::sqrt(least), closest, out[k]);
   }
 }
 
@@ -65,23 +65,29 @@ double RowSeparability::closest_of(const WeighedRow& row, std::size_t taken) con
   return closest * lengths_[to_size(key)];
 }
 
-// 1 - (1 / (N r)) sum of xi_i, xi_i^2 = sum of a_j^2 + closest (sum of a_j a_k) over j, k other than i and
-// each other: |s - y_i|^2 at most, for vectors of length 1 of which no two have a larger cosine.
-double RowSeparability::bound_of(const WeighedRow& row, std::size_t taken, double least,
-                                 double closest) const {
-  double sum = 0.0, squares = 0.0, roots = 0.0;
+// Vectors of length 1 of which no two have a larger cosine than `closest`: |s - y_i| is at most xi_i, xi_i^2 = sum of
+// a_j^2 + closest (sum of a_j a_k) over j, k other than i and each other. The share is at least 1 - (sum of xi) / (N
+// r), and at least the share of xi below r.
+void RowSeparability::add_bounds(const WeighedRow& row, std::size_t taken, double least, double closest,
+                                 Separability& out) const {
+  double sum = 0.0, squares = 0.0, reaches = 0.0;
   for (std::size_t i = 0; i < taken; ++i) {
     const double a = row.weights[keys_[i]];
     sum += a;
     squares += a * a;
   }
+  std::size_t within = 0;
   for (std::size_t i = 0; i < taken; ++i) {
     const double a = row.weights[keys_[i]];
     const double others = squares - a * a, pairs = (sum - a) * (sum - a) - others;
-    roots += std::sqrt(std::max(0.0, others + closest * pairs));
+    const double reach = std::sqrt(std::max(0.0, others + closest * pairs));
+    reaches += reach;
+    within += reach < least;
   }
-  if (roots == 0.0) return 1.0;
-  return 1.0 - roots / (static_cast<double>(taken) * least);
+  const auto count = static_cast<double>(taken);
+  // A row that puts all weight on one key has no reach and, where it leaves others at 0, no r.
+  out.bound += least > 0 ? 1.0 - reaches / (count * least) : 0.0;
+  out.counted += static_cast<double>(within) / count;
 }
 
 }  // namespace sharpmax::audit

@@ -12,8 +12,9 @@
 namespace sharpmax::audit {
 
 struct Separability {
-  double share = 0.0;  // of the N keys, or a sum or mean of such shares
-  double bound = 0.0;  // at most the expected share; at or below 0 it says nothing
+  double share = 0.0;    // of the N keys, or a sum or mean of such shares
+  double bound = 0.0;    // at most the share, theorem 2 by Markov; at or below 0 it says nothing
+  double counted = 0.0;  // at most the share, from the same reaches without Markov; never below the other
 };
 
 class RowSeparability {
@@ -24,7 +25,8 @@ class RowSeparability {
 
  private:
   double share_of(std::size_t taken, double least) const;
-  double bound_of(const WeighedRow& row, std::size_t taken, double least, double closest) const;
+  void add_bounds(const WeighedRow& row, std::size_t taken, double least, double closest,
+                  Separability& out) const;
   double closest_of(const WeighedRow& row, std::size_t taken) const;
 
   RowSelection selection_;

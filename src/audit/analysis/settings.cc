@@ -143,6 +143,12 @@ AnalysisSettings fitted(AnalysisSettings s, const TextSize& text, std::vector<st
   return s;
 }
 
+std::vector<std::int64_t> tried_tops(std::int64_t most) {
+  std::vector<std::int64_t> tops;
+  for (std::int64_t top = 1; top <= most; top += std::max<std::int64_t>(1, top / 50)) tops.push_back(top);
+  return tops;
+}
+
 RowPlan plan_of(const AnalysisSettings& s) {
   std::set<std::int64_t> lengths{s.length}, tops, bounded;
   if (s.wants(Analysis::distance_length)) {
@@ -153,7 +159,8 @@ RowPlan plan_of(const AnalysisSettings& s) {
   tops = bounded;
   if (s.wants(Analysis::critical_top)) {
     lengths.insert(s.critical_lengths.begin(), s.critical_lengths.end());
-    for (std::int64_t top = 1; top <= s.critical_most; ++top) tops.insert(top);
+    const auto tried = tried_tops(s.critical_most);
+    tops.insert(tried.begin(), tried.end());
   }
   RowPlan plan;
   plan.lengths.assign(lengths.begin(), lengths.end());

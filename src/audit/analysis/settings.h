@@ -66,6 +66,9 @@ struct TextSize {
 // `notes`, a sentence each. Error{bad_argument} where nothing is left.
 AnalysisSettings fitted(AnalysisSettings settings, const TextSize& text, std::vector<std::string>& notes);
 
+// The N that critical-top tries: every one up to 100, beyond that in steps of 2 %.
+std::vector<std::int64_t> tried_tops(std::int64_t most);
+
 // What one pass over the rows has to measure for all analyses that are wanted.
 struct RowPlan {
   std::vector<std::int64_t> lengths;  // ascending; the last is L
