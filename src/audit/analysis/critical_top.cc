@@ -3,18 +3,16 @@
 #include <algorithm>
 
 #include "audit/analysis/selection.h"
+#include "audit/analysis/summary_curves.h"
 
 namespace sharpmax::audit {
 namespace {
 
-// Random numbers of the subsets: apart from those of rows, whose purpose stands in the highest byte of the stream.
+// Random numbers of the subsets: apart from those of rows, whose purpose stands in the highest byte of the
+// stream.
 constexpr std::uint64_t kSubsetStream = std::uint64_t{3} << 56;
 
 std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
-
-std::size_t index_of(const std::vector<std::int64_t>& ascending, std::int64_t value) {
-  return static_cast<std::size_t>(std::lower_bound(ascending.begin(), ascending.end(), value) - ascending.begin());
-}
 
 // Mean distances of every head at one N.
 struct HeadMeans {

@@ -1,5 +1,5 @@
-// Critical N: from which N on a Kolmogorov-Smirnov test over the heads' mean distances no longer tells the N keys
-// with most weight from N keys at random.
+// Critical N: from which N on a Kolmogorov-Smirnov test over the heads' mean distances no longer tells the N
+// keys with most weight from N keys at random.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace sharpmax::audit {
 enum class Against { drawn, drawn_bound };
 
 struct CriticalTop {
-  std::optional<std::int64_t> top;  // the first N with p >= level; none up to the largest tried
+  std::optional<std::int64_t> top;       // the first N with p >= level; none up to the largest tried
   std::vector<KolmogorovSmirnov> tests;  // one for every N tried
 };
 
-// The same for heads drawn without replacement, so that models with different numbers of heads compare: the power
-// of the test grows with them.
+// The same for heads drawn without replacement, so that models with different numbers of heads compare: the
+// power of the test grows with them.
 struct CriticalSubsets {
   std::int64_t heads = 0;                         // of a subset; 0: the model has fewer than that
   std::vector<std::optional<std::int64_t>> tops;  // one a subset

@@ -43,6 +43,8 @@ HeadMeasurements measure_heads(const model::Model& model, const AnalyzedText& te
   found.settings = fitted(settings, {static_cast<std::int64_t>(text.tokens.size()), before}, found.notes);
   found.plan = plan_of(found.settings);
   const model::Configuration& c = model.configuration();
+  found.plain_softmax =
+      !session.normalizers || *session.normalizers == model::NormalizerTable(c.layers, c.heads, Softmax{});
   for (std::int64_t layer = 0; layer < c.layers; ++layer)
     for (std::int64_t head = 0; head < c.heads; ++head)
       found.heads.emplace_back(HeadPlace{layer, head}, found.plan);

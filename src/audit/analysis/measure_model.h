@@ -16,6 +16,7 @@ struct HeadMeasurements {
   AnalysisSettings settings;  // as they were used
   RowPlan plan;
   std::vector<HeadSums> heads;     // by layer, then head
+  bool plain_softmax = true;       // every head runs under softmax at temperature 1
   std::vector<std::string> notes;  // what the text did not allow, a sentence each
 };
 

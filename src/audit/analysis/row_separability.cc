@@ -65,9 +65,9 @@ double RowSeparability::closest_of(const WeighedRow& row, std::size_t taken) con
   return closest * lengths_[to_size(key)];
 }
 
-// Vectors of length 1 of which no two have a larger cosine than `closest`: |s - y_i| is at most xi_i, xi_i^2 = sum of
-// a_j^2 + closest (sum of a_j a_k) over j, k other than i and each other. The share is at least 1 - (sum of xi) / (N
-// r), and at least the share of xi below r.
+// Vectors of length 1 of which no two have a larger cosine than `closest`: |s - y_i| is at most xi_i, xi_i^2
+// = sum of a_j^2 + closest (sum of a_j a_k) over j, k other than i and each other. The share is at least 1 -
+// (sum of xi) / (N r), and at least the share of xi below r.
 void RowSeparability::add_bounds(const WeighedRow& row, std::size_t taken, double least, double closest,
                                  Separability& out) const {
   double sum = 0.0, squares = 0.0, reaches = 0.0;

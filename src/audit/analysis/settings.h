@@ -44,7 +44,7 @@ struct AnalysisSettings {
   std::int64_t length_top = 5;                           // its N
   std::vector<std::int64_t> tops = {1, 5, 10, 20, 100};  // distance-top: N
   std::int64_t critical_most = 100;                      // critical-top: N from 1 to this
-  std::vector<std::int64_t> critical_lengths = {128, 256, 512, 1024};
+  std::vector<std::int64_t> critical_lengths = {64, 128, 256, 512, 1024};
   double level = 0.01;
   std::int64_t subset_heads = 144, subsets = 25;
   std::vector<std::int64_t> separability_tops = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100};
