@@ -22,9 +22,13 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --lengths 128,512,2048,8192\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --head 12.3\n"
+    "  sharpmax audit SmolLM2.gguf --text book.txt --analysis all\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
-int run(const AuditOptions& o) { return audit_lengths(o); }
+int run(const AuditOptions& o) {
+  if (!o.analysis.analysis.empty()) return audit_analyses({o.model, o.text, o.lengths, o.json}, o.analysis);
+  return audit_lengths(o);
+}
 
 }  // namespace
 
@@ -80,6 +84,7 @@ Command add_audit(CLI::App& program) {
       ->group(kResults);
   words->add_flag("--resume", o.resume, "Go on from what was saved beside the file of --json")
       ->group(kResults);
+  add_analysis_options(*words, o.analysis);
   return {words, [options] { return run(*options); }};
 }
 

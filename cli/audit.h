@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "audit/measure/findings.h"
+#include "cli/audit_analysis.h"
 #include "cli/console.h"
 #include "cli/model_options.h"
 #include "cli/model_text.h"
@@ -20,6 +21,7 @@ struct AuditOptions {
   std::string head;  // "layer.head"
   bool all = false, resume = false;
   std::string json;
+  AnalysisOptions analysis;
 };
 
 // Every head at every length of a text: the section "attention".

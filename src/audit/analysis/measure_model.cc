@@ -1,7 +1,10 @@
 #include "audit/analysis/measure_model.h"
 
+#include <fmt/format.h>
+
 #include "audit/analysis/block_analysis.h"
 #include "base/threads.h"
+#include "sharpmax/error.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -16,6 +19,7 @@ class Analyst : public model::AttentionObserver {
 
   const RowStatistics* wanted(const model::AttentionBlock&) override { return nullptr; }
   void seen(const model::AttentionBlock& block) override {
+    found_.plain_softmax &= *block.normalizer == AnyNormalizer(Softmax{});
     const std::int64_t first = block.layer * heads_of_layer_ + block.first_head;
     analyze_block(block, job_,
                   std::span(found_.heads)
@@ -35,34 +39,34 @@ class Analyst : public model::AttentionObserver {
 
 }  // namespace
 
-HeadMeasurements measure_heads(const model::Model& model, const AnalyzedText& text,
-                               const AnalysisSettings& settings, model::SessionSettings session,
+HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text,
+                               const AnalysisSettings& settings, int threads,
                                const AnalysisProgress& progress) {
   HeadMeasurements found;
   const std::int64_t before = text.begin ? 1 : 0;
   found.settings = fitted(settings, {static_cast<std::int64_t>(text.tokens.size()), before}, found.notes);
   found.plan = plan_of(found.settings);
-  const model::Configuration& c = model.configuration();
-  found.plain_softmax =
-      !session.normalizers || *session.normalizers == model::NormalizerTable(c.layers, c.heads, Softmax{});
+  const std::int64_t length = found.settings.length;
+  if (session.block() < length || session.capacity() < length)
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("analysis: the session takes {} tokens at once and {} at all; {} were wanted",
+                            session.block(), session.capacity(), length));
+  const model::Configuration& c = session.model().configuration();
   for (std::int64_t layer = 0; layer < c.layers; ++layer)
     for (std::int64_t head = 0; head < c.heads; ++head)
       found.heads.emplace_back(HeadPlace{layer, head}, found.plan);
-  const std::int64_t length = found.settings.length;
-  session.capacity = session.block = length;
-  model::Session run(model, session);
-  Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(session.threads)},
-                  progress);
-  run.set_observer(&analyst);
+  Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(threads)}, progress);
+  session.set_observer(&analyst);
   for (std::int64_t chunk = 0; chunk < found.settings.chunks; ++chunk) {
-    run.rewind(0);
+    session.rewind(0);
     analyst.start(chunk);
     std::vector<model::Token> tokens;
     if (text.begin) tokens.push_back(*text.begin);
     const auto first = text.tokens.begin() + chunk * (length - before);
     tokens.insert(tokens.end(), first, first + (length - before));
-    run.feed(tokens);
+    session.feed(tokens);
   }
+  session.set_observer(nullptr);
   return found;
 }
 

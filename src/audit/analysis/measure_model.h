@@ -28,10 +28,11 @@ struct AnalyzedText {
   std::optional<model::Token> begin;  // goes before every chunk; L counts it
 };
 
-// Consecutive chunks from the start of the text, fewer where there is less. Each is read from an empty cache,
-// all of it as one block. `session` says threads, normalizers and the type of the cache.
-HeadMeasurements measure_heads(const model::Model& model, const AnalyzedText& text,
-                               const AnalysisSettings& settings, model::SessionSettings session,
+// Consecutive chunks from the start of the text, fewer where there is less (fitted()). Each is read from an
+// empty cache, all of it as one block: the session must have blocks and room of at least L tokens, else
+// Error{bad_argument}.
+HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text,
+                               const AnalysisSettings& settings, int threads,
                                const AnalysisProgress& progress = {});
 
 }  // namespace sharpmax::audit

@@ -121,8 +121,9 @@ std::vector<GradientPoint> gradient_curve(const HeadMeasurements& found) {
       for (const HeadSums& head : found.heads)
         g.push_back(mean_gradient(whole(head), t * plan.steps.size() + step));
       const double temperature = plan.temperatures[t], size = plan.steps[step];
-      points.push_back({temperature, size, spread_of(g), difference_bound(temperature, size),
-                        published_gradient_bound(temperature)});
+      const double bound = found.plain_softmax ? difference_bound(temperature, size)
+                                               : std::numeric_limits<double>::quiet_NaN();
+      points.push_back({temperature, size, spread_of(g), bound, published_gradient_bound(temperature)});
     }
   }
   return points;
