@@ -74,7 +74,7 @@ void add_distances(Table& table, const std::string& first, const Json& point,
   row.insert(row.end(), extra.begin(), extra.end());
   row.push_back({three(point["drawn"]["median"])});
   row.push_back({three(point["drawn_bound"]["median"])});
-  row.push_back({point.contains("chosen_bound") ? three(point["chosen_bound"]["median"]) : "-"});
+  row.push_back({three(point["chosen_bound"]["median"])});
   table.add(std::move(row));
 }
 

@@ -31,27 +31,26 @@ Json to_json(const HeadSpread& spread) {
           {"highest", number(spread.highest)}};
 }
 
-Json to_json(const DistancePoint& point, Reading reading) {
-  Json json = {{"length", point.length},
-               {"top", point.top},
-               {"chosen", to_json(point.chosen)},
-               {"drawn", to_json(point.drawn)},
-               {"drawn_bound", to_json(point.drawn_bound)}};
-  if (reading == Reading::sum) json["chosen_bound"] = to_json(point.chosen_bound);
-  return json;
+Json to_json(const DistancePoint& point) {
+  return {{"length", point.length},
+          {"top", point.top},
+          {"chosen", to_json(point.chosen)},
+          {"drawn", to_json(point.drawn)},
+          {"drawn_bound", to_json(point.drawn_bound)},
+          {"chosen_bound", to_json(point.chosen_bound)}};
 }
 
-Json points_json(const std::vector<DistancePoint>& points, Reading reading) {
+Json points_json(const std::vector<DistancePoint>& points) {
   Json list = Json::array();
-  for (const DistancePoint& point : points) list.push_back(to_json(point, reading));
+  for (const DistancePoint& point : points) list.push_back(to_json(point));
   return list;
 }
 
 // Both readings of one curve.
 template <class Curve>
 Json both_readings(const HeadMeasurements& found, const Curve& curve) {
-  return {{"sum", points_json(curve(found, Reading::sum), Reading::sum)},
-          {"norm", points_json(curve(found, Reading::norm), Reading::norm)}};
+  return {{"sum", points_json(curve(found, Reading::sum))},
+          {"norm", points_json(curve(found, Reading::norm))}};
 }
 
 Json place_json(const HeadPlace& place) { return {{"layer", place.layer}, {"head", place.head}}; }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "audit/analysis/selection.h"
+#include "theory/distance.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -29,26 +30,28 @@ struct RowDistances::Moments {
   std::size_t tops = 0;  // of the plan that the row has
   double keys = 0.0;     // n
   double weight = 0.0;   // sum of weights
+  double least = 0.0;    // the least of them, or 0
   double squares = 0.0;  // sum of |y_i|^2
   double square = 0.0;   // |sum of y_i|^2
 };
 
 Distances& Distances::operator+=(const Distances& other) {
-  sum.chosen += other.sum.chosen;
-  sum.drawn += other.sum.drawn;
-  sum.drawn_bound += other.sum.drawn_bound;
-  norm.chosen += other.norm.chosen;
-  norm.drawn += other.norm.drawn;
-  norm.drawn_bound += other.norm.drawn_bound;
-  chosen_bound += other.chosen_bound;
+  const auto add = [](Distance& to, const Distance& more) {
+    to.chosen += more.chosen;
+    to.drawn += more.drawn;
+    to.drawn_bound += more.drawn_bound;
+    to.chosen_bound += more.chosen_bound;
+  };
+  add(sum, other.sum);
+  add(norm, other.norm);
   return *this;
 }
 
 Distances Distances::divided_by(double count) const {
   const auto of = [&](const Distance& d) {
-    return Distance{d.chosen / count, d.drawn / count, d.drawn_bound / count};
+    return Distance{d.chosen / count, d.drawn / count, d.drawn_bound / count, d.chosen_bound / count};
   };
-  return {of(sum), of(norm), chosen_bound / count};
+  return {of(sum), of(norm)};
 }
 
 void RowDistances::add(const WeighedRow& row, const DistancePlan& plan, const CounterRandom& random,
@@ -61,12 +64,13 @@ void RowDistances::add(const WeighedRow& row, const DistancePlan& plan, const Co
   for (std::size_t i = 0; i < to_size(keys); ++i) {
     products_[i] = row.weights[i] * row.output[i];
     all.weight += row.weights[i];
+    all.least = std::min(all.least, row.weights[i]);
     all.squares += selection_.own()[i];
     all.square += products_[i];
   }
   if (!std::isfinite(all.weight) || !std::isfinite(all.squares) || !std::isfinite(all.square)) {
-    const Distance poisoned{kNaN, kNaN, kNaN};
-    for (std::size_t k = 0; k < all.tops; ++k) out[k] += Distances{poisoned, poisoned, kNaN};
+    const Distance poisoned{kNaN, kNaN, kNaN, kNaN};
+    for (std::size_t k = 0; k < all.tops; ++k) out[k] += Distances{poisoned, poisoned};
     return;
   }
   const std::int64_t most = plan.tops[all.tops - 1];
@@ -91,7 +95,7 @@ double RowDistances::take_up_to(std::size_t count, std::size_t taken) {
 void RowDistances::add_chosen(const WeighedRow& row, const DistancePlan& plan, const Moments& all,
                               std::span<Distances> out) {
   const std::int64_t keys = row.gram.keys;
-  const bool bounds = std::abs(all.weight - 1.0) <= kSumsToOne &&
+  const bool bounds = std::abs(all.weight - 1.0) <= kSumsToOne && all.least >= 0 &&
                       std::find(plan.bounded.begin(), plan.bounded.end(), true) != plan.bounded.end();
   squares_.resize(to_size(keys));
   for (std::int64_t i = 0; i < keys; ++i) squares_[to_size(i)] = row.gram.square(i);
@@ -107,14 +111,28 @@ void RowDistances::add_chosen(const WeighedRow& row, const DistancePlan& plan, c
       if (bounds) raise_reach(squares_[to_size(key)], row.gram.row(key), keys, reach_.data());
     }
     out[k].norm.chosen += root(all.square - 4.0 * product + 4.0 * selection_.square());
-    if (!bounds || !plan.bounded[k]) {
-      out[k].chosen_bound = kNaN;
-      continue;
+    if (bounds && plan.bounded[k]) {
+      add_chosen_bounds(row, all, taken, weight, longest, out[k]);
+    } else {
+      out[k].sum.chosen_bound = out[k].norm.chosen_bound = kNaN;
     }
-    const double apart = root(largest_sum(squares_.data(), reach_.data(), selection_.left(), keys));
-    const double factor = (all.keys - static_cast<double>(taken) + 1.0) * weight - 1.0;
-    out[k].chosen_bound += (1.0 - weight) * apart + factor * root(longest);
   }
+}
+
+void RowDistances::add_chosen_bounds(const WeighedRow& row, const Moments& all, std::size_t taken,
+                                     double weight, double longest, Distances& out) const {
+  double longest_left = 0.0;
+  for (std::size_t i = 0; i < squares_.size(); ++i)
+    longest_left = std::max(longest_left, selection_.left()[i] * squares_[i]);
+  const theory::SelectionFacts facts{
+      .length = all.keys,
+      .selected = static_cast<double>(taken),
+      .selected_sum = std::min(1.0, weight),
+      .largest_gap = root(largest_sum(squares_.data(), reach_.data(), selection_.left(), row.gram.keys)),
+      .selected_norm = root(longest),
+      .left_norm = root(longest_left)};
+  out.sum.chosen_bound += theory::fixed_selection_bound(facts, theory::DistanceReading::cumulative);
+  out.norm.chosen_bound += theory::fixed_selection_bound(facts, theory::DistanceReading::joint);
 }
 
 void RowDistances::add_drawn(const DistancePlan& plan, const Moments& all, std::span<Distances> out) {

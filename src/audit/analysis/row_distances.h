@@ -15,15 +15,15 @@ namespace sharpmax::audit {
 
 // One reading of the distance: of one row, or a sum or mean over rows.
 struct Distance {
-  double chosen = 0.0;       // the N keys with most weight are taken
-  double drawn = 0.0;        // N keys at random are: the mean of some draws, which estimates the expectation
-  double drawn_bound = 0.0;  // closed form, at least that expectation (Jensen: a root of a mean of squares)
+  double chosen = 0.0;        // the N keys with most weight are taken
+  double drawn = 0.0;         // N keys at random are: the mean of some draws, which estimates the expectation
+  double drawn_bound = 0.0;   // closed form, at least that expectation (Jensen: a root of a mean of squares)
+  double chosen_bound = 0.0;  // at least `chosen`, by theorem 1.1; NaN where its hypotheses do not hold
 };
 
 struct Distances {
   Distance sum;
   Distance norm;
-  double chosen_bound = 0.0;  // at least sum.chosen, by theorem 1.1; NaN where its hypotheses do not hold
 
   Distances& operator+=(const Distances& other);
   Distances divided_by(double count) const;
@@ -54,6 +54,8 @@ class RowDistances {
   struct Moments;  // of all y of the row
   void add_chosen(const WeighedRow& row, const DistancePlan& plan, const Moments& all,
                   std::span<Distances> out);
+  void add_chosen_bounds(const WeighedRow& row, const Moments& all, std::size_t taken, double weight,
+                         double longest, Distances& out) const;
   double take_up_to(std::size_t count, std::size_t taken);
   void add_drawn(const DistancePlan& plan, const Moments& all, std::span<Distances> out);
   void add_drawn_bounds(const DistancePlan& plan, const Moments& all, std::span<Distances> out) const;

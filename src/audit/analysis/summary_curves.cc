@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "audit/measure/summary.h"
 #include "base/significance.h"
+#include "theory/gradient.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -21,20 +21,9 @@ DistancePoint point_over_heads(const HeadMeasurements& found, Reading reading, c
     chosen.push_back(distance.chosen);
     drawn.push_back(distance.drawn);
     drawn_bound.push_back(distance.drawn_bound);
-    chosen_bound.push_back(reading == Reading::sum ? mean.chosen_bound
-                                                   : std::numeric_limits<double>::quiet_NaN());
+    chosen_bound.push_back(distance.chosen_bound);
   }
   return {0, 0, spread_of(chosen), spread_of(drawn), spread_of(drawn_bound), spread_of(chosen_bound)};
-}
-
-// |softmax((l + e v) / T) - softmax(l / T)| / e: the Jacobian's norm is at most 1 / (2 T), and no two
-// distributions are further apart than the square root of 2.
-double difference_bound(double temperature, double step) {
-  return std::min(0.5 / temperature, std::numbers::sqrt2 / step);
-}
-
-double published_gradient_bound(double temperature) {
-  return std::min(0.25 / temperature, std::numbers::sqrt2);
 }
 
 const RowSums& whole(const HeadSums& head) { return head.by_length.back(); }
@@ -121,9 +110,10 @@ std::vector<GradientPoint> gradient_curve(const HeadMeasurements& found) {
       for (const HeadSums& head : found.heads)
         g.push_back(mean_gradient(whole(head), t * plan.steps.size() + step));
       const double temperature = plan.temperatures[t], size = plan.steps[step];
-      const double bound = found.plain_softmax ? difference_bound(temperature, size)
+      const double bound = found.plain_softmax ? theory::difference_bound(temperature, size)
                                                : std::numeric_limits<double>::quiet_NaN();
-      points.push_back({temperature, size, spread_of(g), bound, published_gradient_bound(temperature)});
+      points.push_back(
+          {temperature, size, spread_of(g), bound, theory::published_gradient_bound(temperature)});
     }
   }
   return points;

@@ -17,8 +17,7 @@ HeadSpread spread_of(std::vector<double> values);
 // One reading of the distance at one L and N.
 struct DistancePoint {
   std::int64_t length = 0, top = 0;
-  HeadSpread chosen, drawn, drawn_bound;
-  HeadSpread chosen_bound;  // of the reading `sum` alone
+  HeadSpread chosen, drawn, drawn_bound, chosen_bound;
 };
 
 // Distance-length: one a length, at settings.length_top.
