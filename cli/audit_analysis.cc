@@ -38,6 +38,8 @@ audit::AnalysisSettings settings_of(const AnalysisJob& job, const AnalysisOption
   } else {
     s.critical_lengths = o.critical_lengths;
   }
+  for (auto* const lengths : {&s.lengths, &s.critical_lengths})
+    if (lengths->empty()) lengths->push_back(s.length);
   if (!o.tops.empty()) s.tops = o.tops;
   s.chunks = o.chunks;
   s.length_top = o.length_top;

@@ -25,13 +25,13 @@ Analysis parse_one(std::string_view word) {
 }
 
 void check_counts(std::string_view what, const std::vector<std::int64_t>& counts) {
-  if (counts.empty()) refuse(fmt::format("no {} was given; at least one was wanted", what));
+  if (counts.empty()) refuse(fmt::format("{}: none was given; at least one was wanted", what));
   for (const std::int64_t count : counts)
     if (count < 1) refuse(fmt::format("{} is {}; at least 1 was wanted", what, count));
 }
 
 void check_positive(std::string_view what, const std::vector<double>& values) {
-  if (values.empty()) refuse(fmt::format("no {} was given; at least one was wanted", what));
+  if (values.empty()) refuse(fmt::format("{}: none was given; at least one was wanted", what));
   for (const double value : values)
     if (!(value > 0) || std::isinf(value))
       refuse(fmt::format("{} is {}; a finite number above 0 was wanted", what, value));
