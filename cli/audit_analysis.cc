@@ -51,8 +51,7 @@ audit::AnalysisSettings settings_of(const AnalysisJob& job, const AnalysisOption
   return s;
 }
 
-Json results_of(const AnalysisJob& job, const model::Model& model, std::size_t tokens, double seconds,
-                const audit::HeadMeasurements& found) {
+Json results_of(const AnalysisJob& job, const model::Model& model, std::size_t tokens) {
   return {{"schema", "sharpmax.audit/1"},
           {"sharpmax", version()},
           {"command", command_line()},
@@ -61,9 +60,17 @@ Json results_of(const AnalysisJob& job, const model::Model& model, std::size_t t
             {"text", job.text.text},
             {"text_tokens", tokens},
             {"special", job.text.special}}},
-          {"complete", true},
-          {"seconds", std::round(seconds * 100) / 100},
-          {"analysis", audit::analysis_json(found)}};
+          {"complete", false}};
+}
+
+audit::HeadMeasurements measured(model::Session& session, const audit::AnalyzedText& text,
+                                 const audit::AnalysisSettings& settings, int threads) {
+  Progress progress(Progress::Elsewhere::lines);
+  const auto start = Clock::now();
+  return audit::measure_heads(session, text, settings, threads, [&](double done) {
+    progress.show(fmt::format("{:.0f} % of the heads, {} left", 100 * done,
+                              duration(seconds_since(start) * (1 - done) / done)));
+  });
 }
 
 std::string heading(const AnalysisJob& job, const model::Model& model, double seconds) {
@@ -88,19 +95,15 @@ int audit_analyses(const AnalysisJob& job, const AnalysisOptions& o) {
   whole.block = settings.length;  // rows of a layer are looked at together
   const auto session = open_session(model, whole, settings.length);
   const bool saves = !job.json.empty() && job.json != "-";
-  if (saves) write_text(job.json, "{}\n");  // a file that cannot be written is known now, not after the work
+  Json results = results_of(job, model, text.size());
+  if (saves) write_text(job.json, results.dump(1) + "\n");  // that it cannot be written is known now
   const auto start = Clock::now();
-  audit::HeadMeasurements found;
-  {
-    Progress progress(Progress::Elsewhere::lines);
-    found = audit::measure_heads(*session, analyzed, settings, job.model.threads, [&](double done) {
-      progress.show(fmt::format("{:.0f} % of the heads, {} left", 100 * done,
-                                duration(seconds_since(start) * (1 - done) / done)));
-    });
-  }
+  audit::HeadMeasurements found = measured(*session, analyzed, settings, job.model.threads);
   found.notes = notes;
   const double seconds = seconds_since(start);
-  const Json results = results_of(job, model, text.size(), seconds, found);
+  results["complete"] = true;
+  results["seconds"] = std::round(seconds * 100) / 100;
+  results["analysis"] = audit::analysis_json(found);
   if (saves) write_text(job.json, results.dump(1) + "\n");
   if (job.json == "-") {
     print(results.dump(1) + "\n");
