@@ -90,7 +90,8 @@ TEST(AnalysisRows, DistancesAreThoseOfTheDefinitionForEveryN) {
 TEST(AnalysisRows, EqualVectorsAndWeightsGiveDistanceZeroAndNoNaN) {
   for_each_seed(50, [](Random& random) {
     PlainRow row = random_plain_row(random, 9, 5, 2.0);
-    row.weights[4] = row.weights[0] = 1.0;  // more than any other
+    row.weights[4] = row.weights[0] =
+        random.uniform(1.0, 2.0);  // more than any other, and not a round number
     row.vectors[4] = row.vectors[0];
     const double scale = plain_sum_distance(row, {0});
     // The other seven, and one distance that is 0 up to the root of the rounding of its square.
