@@ -1,0 +1,42 @@
+// Questions as tokens of a model, cut to a length.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "audit/probe/probe_text.h"
+#include "model/transformer/model.h"
+
+namespace sharpmax::audit {
+
+struct Question {
+  std::vector<model::Token> prompt;
+  std::string answer;
+  std::int64_t item_begin = 0, item_end = 0;  // tokens of the right item; none for a question from a file
+  std::int64_t context = 0;                   // questions of one context are not independent
+};
+
+struct Probe {
+  ProbeKind kind = ProbeKind::lookup;
+  bool chat = false;  // as a message in the model's own template; Error{unsupported} where it has none
+  std::uint64_t seed = 0;
+};
+
+// How many questions share a context, where there is more than one to ask. Reading a context costs as much as
+// about so many answers.
+inline constexpr std::int64_t kQuestionsPerContext = 10;
+
+// `count` questions of at most `length` tokens each, and at least `length` less one item. Contexts are
+// numbered from `first_context` on; others give other questions. Error{bad_argument} where not one item fits.
+std::vector<Question> probe_questions(const model::Model& model, const Probe& probe, std::int64_t length,
+                                      std::int64_t count, std::int64_t first_context = 0);
+
+// How many contexts `count` questions take.
+std::int64_t contexts_for(ProbeKind kind, std::int64_t count);
+
+// A whole plain prompt as the model is to see it.
+std::vector<model::Token> tokens_of_prompt(const model::Tokenizer& tokenizer, std::string_view text);
+
+}  // namespace sharpmax::audit
