@@ -30,6 +30,7 @@ Command add_perplexity(CLI::App& program);
 Command add_inspect(CLI::App& program);
 Command add_audit(CLI::App& program);
 Command add_bound(CLI::App& program);
+Command add_fix(CLI::App& program);
 
 // What was typed, fit to be typed again; main() sets it.
 std::string& command_line();

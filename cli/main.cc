@@ -68,7 +68,8 @@ int parse_and_run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
                               add_fit(program),        add_inspect(program), add_run(program),
-                              add_perplexity(program), add_audit(program),   add_bound(program)};
+                              add_perplexity(program), add_audit(program),   add_bound(program),
+                              add_fix(program)};
 
   try {
     program.parse(argc, argv);

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
-#include "model/tokenizer/chat.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {
@@ -21,9 +19,9 @@ std::size_t shared(std::span<const Token> a, std::span<const Token> b) {
 // Makes the tokens of a probe's questions; knows where the message lies within the whole text.
 class Writer {
  public:
-  Writer(const model::Model& model, const Probe& probe) : tokenizer_(model.tokenizer()), probe_(probe) {
-    if (probe.chat) chat_ = model::chat_template_of(model.file());
-  }
+  Writer(const model::Tokenizer& tokenizer, const std::optional<model::ChatTemplate>& chat,
+         const Probe& probe)
+      : tokenizer_(tokenizer), probe_(probe), chat_(chat) {}
 
   Question write(std::uint64_t context, std::int64_t items, std::int64_t asked) const {
     const ProbeText text = probe_text(probe_.kind, probe_.seed, context, items, asked);
@@ -98,14 +96,17 @@ std::vector<Token> tokens_of_prompt(const model::Tokenizer& tokenizer, std::stri
   return tokens;
 }
 
-std::int64_t contexts_for(ProbeKind kind, std::int64_t count) {
-  if (kind == ProbeKind::max) return count;
-  return (count + kQuestionsPerContext - 1) / kQuestionsPerContext;
-}
-
 std::vector<Question> probe_questions(const model::Model& model, const Probe& probe, std::int64_t length,
                                       std::int64_t count, std::int64_t first_context) {
-  const Writer writer(model, probe);
+  std::optional<model::ChatTemplate> chat;
+  if (probe.chat) chat = model::chat_template_of(model.file());
+  return probe_questions(model.tokenizer(), chat, probe, length, count, first_context);
+}
+
+std::vector<Question> probe_questions(const model::Tokenizer& tokenizer,
+                                      const std::optional<model::ChatTemplate>& chat, const Probe& probe,
+                                      std::int64_t length, std::int64_t count, std::int64_t first_context) {
+  const Writer writer(tokenizer, chat, probe);
   std::vector<Question> questions;
   for (auto context = static_cast<std::uint64_t>(first_context);
        static_cast<std::int64_t>(questions.size()) < count; ++context) {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "audit/probe/probe_text.h"
+#include "model/tokenizer/chat.h"
 #include "model/transformer/model.h"
 
 namespace sharpmax::audit {
@@ -28,13 +29,16 @@ struct Probe {
 // about so many answers.
 inline constexpr std::int64_t kQuestionsPerContext = 10;
 
-// `count` questions of at most `length` tokens each, and at least `length` less one item. Contexts are
-// numbered from `first_context` on; others give other questions. Error{bad_argument} where not one item fits.
+// `count` questions of at most `length` tokens each, and no more than two items shorter than that. Contexts
+// are numbered from `first_context` on; others give other questions. Error{bad_argument} where not one item
+// fits.
 std::vector<Question> probe_questions(const model::Model& model, const Probe& probe, std::int64_t length,
                                       std::int64_t count, std::int64_t first_context = 0);
-
-// How many contexts `count` questions take.
-std::int64_t contexts_for(ProbeKind kind, std::int64_t count);
+// The same for a tokenizer alone; `chat` as wanted by probe.chat.
+std::vector<Question> probe_questions(const model::Tokenizer& tokenizer,
+                                      const std::optional<model::ChatTemplate>& chat, const Probe& probe,
+                                      std::int64_t length, std::int64_t count,
+                                      std::int64_t first_context = 0);
 
 // A whole plain prompt as the model is to see it.
 std::vector<model::Token> tokens_of_prompt(const model::Tokenizer& tokenizer, std::string_view text);

@@ -1,0 +1,186 @@
+#include "cli/audit_probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "base/text_file.h"
+#include "cli/table.h"
+#include "sharpmax/error.h"
+#include "sharpmax/machine.h"
+
+namespace sharpmax::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using audit::ProbeResult;
+
+constexpr const char* kSchema = "sharpmax.audit/1";
+constexpr std::int64_t kShortest = 128, kLongest = 2048;
+constexpr std::size_t kHeadsShown = 8;
+
+std::vector<std::int64_t> lengths_of(const ProbeOptions& o, std::int64_t context) {
+  std::vector<std::int64_t> lengths = o.lengths;
+  if (lengths.empty())
+    for (std::int64_t length = kShortest; length <= std::min(kLongest, context); length *= 2)
+      lengths.push_back(length);
+  if (lengths.empty())
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("the context has room for {} tokens; --lengths was wanted", context));
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+std::vector<ProbeResult> earlier(const ProbeOptions& o, const Json& settings, std::size_t most) {
+  std::vector<ProbeResult> results;
+  if (!o.resume || !std::filesystem::exists(o.json)) return results;
+  try {
+    const Json json = Json::parse(read_text(o.json));
+    if (json.at("schema") != kSchema)
+      throw Error(ErrorCode::bad_file, fmt::format("{}: not a {}", o.json, kSchema));
+    if (json.at("settings") != settings)
+      throw Error(
+          ErrorCode::bad_file,
+          fmt::format(
+              "{}: it was measured under other settings; another --json file or no --resume was wanted",
+              o.json));
+    for (const Json& length : json.at("probe").at("lengths"))
+      results.push_back(audit::probe_result_in(length));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::bad_file,
+                fmt::format("{}: not results that can be resumed: {}", o.json, error.what()));
+  }
+  if (results.size() > most)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: it has too many lengths", o.json));
+  return results;
+}
+
+std::string share_cell(const ProbeResult& r) {
+  return fmt::format("{:.2f}", static_cast<double>(r.right) / static_cast<double>(r.questions));
+}
+
+std::string heads_table(const ProbeResult& result, std::int64_t heads, bool colour) {
+  using Align = Table::Align;
+  Table table({Align::right, Align::right, Align::right, Align::right, Align::right}, 3);
+  table.add({{"layer", Ink::bold},
+             {"head", Ink::bold},
+             {"answering", Ink::bold},
+             {"asking", Ink::bold},
+             {"peak on it", Ink::bold}});
+  for (const audit::ItemHead& head : audit::best_heads(result, heads, kHeadsShown))
+    table.add({{std::to_string(head.place.layer)},
+               {std::to_string(head.place.head)},
+               {short_number(head.answering_weight)},
+               {short_number(head.asking_weight)},
+               {short_number(head.asking_first)}});
+  return table.text(colour);
+}
+
+}  // namespace
+
+std::string report_of(const audit::Probe& probe, const std::vector<ProbeResult>& results, std::int64_t heads,
+                      bool colour) {
+  using Align = Table::Align;
+  Table table({Align::right, Align::right, Align::right, Align::left, Align::right, Align::left}, 3);
+  table.add({{"length", Ink::bold},
+             {"questions", Ink::bold},
+             {"right", Ink::bold},
+             {"95 %", Ink::bold},
+             {"best weight", Ink::bold},
+             {"head", Ink::bold}});
+  for (const ProbeResult& r : results) {
+    const audit::ItemHead best = audit::best_heads(r, heads, 1).front();
+    table.add({{grouped(r.length)},
+               {std::to_string(r.questions)},
+               {share_cell(r)},
+               {fmt::format("{:.2f} to {:.2f}", r.share.low, r.share.high)},
+               {short_number(best.answering_weight)},
+               {fmt::format("{}.{}", best.place.layer, best.place.head)}});
+  }
+  std::string text = fmt::format("Probe {}{}, exact match of the greedy answer\n", audit::name_of(probe.kind),
+                                 probe.chat ? " in the chat template" : "");
+  text += table.text(colour);
+  if (results.empty()) return text;
+  const ProbeResult& last = results.back();
+  text += fmt::format("\nHeads that look at the right item, at {} tokens\n", grouped(last.length));
+  text += heads_table(last, heads, colour);
+  text += "\n" +
+          wrapped(
+              "answering: mean weight on the item's tokens from the tokens of the right answer; asking: "
+              "from the last token of the prompt; peak on it: how often that token's heaviest key is "
+              "the item's") +
+          "\n";
+  return text;
+}
+
+void add_probe_options(CLI::App& words, ProbeOptions& o) {
+  constexpr const char* kGroup = "Probe";
+  words.add_option("--probe", o.kind, "Ask what is known: max (of a sequence) or lookup (of a key)")
+      ->option_text("KIND")
+      ->check(CLI::IsMember({"max", "lookup"}))
+      ->group(kGroup);
+  words.add_option("--questions", o.questions, "Of each length (default 40)")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->group(kGroup)
+      ->needs("--probe");
+  words.add_flag("--chat", o.chat, "Ask in the model's chat template (ChatML only)")
+      ->group(kGroup)
+      ->needs("--probe");
+  words.add_option("--seed", o.seed, "Of the questions (default 0)")
+      ->option_text("N")
+      ->group(kGroup)
+      ->needs("--probe");
+}
+
+int audit_probe(const ModelOptions& m, const ProbeOptions& o) {
+  if (o.resume && (o.json.empty() || o.json == "-"))
+    throw Error(ErrorCode::bad_argument, "--resume goes with --json FILE");
+  const model::Model model = open_model(m);
+  const audit::Probe probe{audit::probe_kind_of(o.kind), o.chat, o.seed};
+  const auto lengths = lengths_of(o, context_of(model, m));
+  const std::int64_t heads = model.configuration().heads;
+  const Json settings{
+      {"model", model_json(model, m)},
+      {"probe", {{"kind", o.kind}, {"chat", o.chat}, {"seed", o.seed}, {"questions", o.questions}}},
+      {"lengths", lengths}};
+  std::vector<ProbeResult> results = earlier(o, settings, lengths.size());
+  const auto json = [&] {
+    return Json{{"schema", kSchema},
+                {"sharpmax", version()},
+                {"command", command_line()},
+                {"settings", settings},
+                {"complete", results.size() == lengths.size()},
+                {"probe", audit::probe_section(probe, heads, results)}};
+  };
+  const auto save = [&] {
+    if (!o.json.empty() && o.json != "-") write_text(o.json, json().dump(1) + "\n");
+  };
+  const auto session = open_session(model, m, audit::probe_room(lengths.back()));
+  save();  // a file that cannot be written is known now
+  Progress progress(Progress::Elsewhere::lines);
+  std::int64_t total = 0, before = 0;  // in tokens read
+  for (std::size_t i = results.size(); i < lengths.size(); ++i) total += lengths[i];
+  const auto start = Clock::now();
+  for (std::size_t i = results.size(); i < lengths.size(); ++i) {
+    results.push_back(
+        audit::measure_probe(*session, probe, lengths[i], o.questions, [&](const audit::ProbeProgress& p) {
+          const double done = static_cast<double>(before) +
+                              static_cast<double>(lengths[i] * p.done) / static_cast<double>(p.questions);
+          const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+          progress.show(fmt::format("{} tokens: question {} of {}, {} left", grouped(lengths[i]), p.done,
+                                    p.questions,
+                                    duration(seconds * (static_cast<double>(total) - done) / done)));
+        }));
+    before += lengths[i];
+    save();
+  }
+  progress.show("");
+  print(o.json == "-" ? json().dump(1) + "\n" : report_of(probe, results, heads, colour_wanted()));
+  return kOk;
+}
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,41 @@
+// Which rule is best by what the user is after, and whether it may be called better than doing nothing.
+//
+// Many rules are tried on the tuning part, so the best of them looks better there than it is. One is chosen
+// by its score on that part, and that one alone is tested on the part held out.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "audit/fix/comparison.h"
+
+namespace sharpmax::audit {
+
+enum class Goal { text, task, both };
+Goal goal_of(std::string_view name);  // Error{bad_argument}
+std::string_view name_of(Goal goal);
+
+struct Criterion {
+  Goal goal = Goal::both;
+  double allowed_loss = 0.02;  // both: how much the loss may rise for a better look-up, nats a token
+};
+
+// The larger the better; 0 is doing nothing. text: the loss that is saved. task: the share of questions
+// gained. both: their sum, one nat a token against all questions. Minus infinity for what the goal rules out,
+// or NaN losses.
+double score(const Comparison& tuning, const Criterion& criterion);
+
+// The place of the largest score above 0, the first of equals; none: leave it as it is.
+std::optional<std::size_t> best_of(std::span<const double> scores);
+
+// What the held-out part says of the rule that was chosen.
+struct Finding {
+  bool better = false;
+  bool loss_falls = false, loss_rises = false;  // the interval lies on one side of 0
+  bool task_gains = false, task_loses = false;  // p < 0.05
+  bool loss_allowed = true;                     // both: it does not rise by more than what is allowed
+};
+Finding judge_held_out(const Comparison& held_out, const Criterion& criterion);
+
+}  // namespace sharpmax::audit

@@ -1,0 +1,161 @@
+#include "audit/fix/fix_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/in_quotes.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::audit {
+namespace {
+
+bool same(const RuleTable& a, const RuleTable& b) {
+  return a.normalizers == b.normalizers && a.rope == b.rope;
+}
+
+// A session keeps the angles that it was made with, so the model can have its own back at once.
+class OtherRope {
+ public:
+  OtherRope(model::Model& model, const std::string& rope)
+      : model_(model), before_(model.configuration().rope.scaling) {
+    if (!rope.empty()) model.set_rope(model::parse_rope_scaling(rope, model.configuration().context));
+  }
+  ~OtherRope() { model_.set_rope(before_); }
+  OtherRope(const OtherRope&) = delete;
+  OtherRope& operator=(const OtherRope&) = delete;
+
+ private:
+  model::Model& model_;
+  model::RopeScaling before_;
+};
+
+}  // namespace
+
+FixRun::FixRun(model::Model& model, FixPlan plan, const model::SessionSettings& settings,
+               std::vector<TriedRule> earlier)
+    : model_(model), plan_(std::move(plan)), settings_(settings), trials_(std::move(earlier)) {
+  settings_.capacity = plan_.material.room(model.tokenizer());
+}
+
+std::int64_t FixRun::whole_cost() const {
+  const std::int64_t tuning = plan_.material.cost(Part::tuning),
+                     held_out = plan_.material.cost(Part::held_out);
+  return (static_cast<std::int64_t>(plan_.rules.size()) + 1) * (tuning + held_out) +
+         plan_.search_budget * tuning + (plan_.search_budget > 0 ? held_out : 0);
+}
+
+Outcome FixRun::measure(const TriedRule& trial, Part part, const FixListener& listener) {
+  model::SessionSettings settings = settings_;
+  settings.normalizers = trial.table.normalizers;
+  std::optional<model::Session> session;
+  {
+    const OtherRope rope(model_, trial.table.rope);
+    session.emplace(model_, settings);
+  }
+  const std::int64_t whole = whole_cost();
+  Outcome outcome = try_on(*session, plan_.material, part, [&](std::int64_t cost) {
+    if (listener.on_cost) listener.on_cost(trial.name, done_ + cost, whole);
+  });
+  done_ += plan_.material.cost(part);
+  return outcome;
+}
+
+void FixRun::try_at(std::size_t place, TriedRule trial, const FixListener& listener) {
+  const bool wants_both = !trial.searched;
+  if (place < trials_.size()) {
+    const TriedRule& earlier = trials_[place];
+    if (earlier.name != trial.name || !same(earlier.table, trial.table) || (wants_both && !earlier.held_out))
+      throw Error(ErrorCode::bad_file, fmt::format("trial {} of the earlier run is {}; {} comes there", place,
+                                                   in_quotes(earlier.name), in_quotes(trial.name)));
+    // Outcomes of other texts would not compare.
+    compare(trials_[0].tuning, earlier.tuning);
+    done_ += plan_.material.cost(Part::tuning) + (wants_both ? plan_.material.cost(Part::held_out) : 0);
+    return;
+  }
+  trial.tuning = measure(trial, Part::tuning, listener);
+  if (wants_both) trial.held_out = measure(trial, Part::held_out, listener);
+  trials_.push_back(std::move(trial));
+  if (listener.on_trial) listener.on_trial(trials_);
+}
+
+void FixRun::run_survey(const FixListener& listener) {
+  if (listener.on_cost) listener.on_cost("what each head does", 0, whole_cost());
+  model::Session session(model_, settings_);
+  survey_ = survey_heads(session, plan_.material.tuning.front());
+}
+
+void FixRun::try_rules(const FixListener& listener) {
+  const model::Configuration& c = model_.configuration();
+  try_at(0, {.name = "nothing", .table = {.normalizers = {c.layers, c.heads, Softmax{}}}}, listener);
+  for (std::size_t i = 0; i < plan_.rules.size(); ++i)
+    try_at(i + 1, {.name = plan_.rules[i].text, .table = make_out(plan_.rules[i], survey_)}, listener);
+}
+
+void FixRun::search_heads(const FixListener& listener) {
+  // From the rule that scores best; where none is better than nothing, from no heads under the rule that
+  // gains most questions, or saves most loss.
+  std::vector<double> scores, gains;
+  const Criterion free{plan_.criterion.goal == Goal::text ? Goal::text : Goal::task};
+  for (std::size_t i = 1; i <= plan_.rules.size(); ++i) {
+    scores.push_back(score_of(i));
+    // A rule of positions has no heads to choose.
+    const bool has_heads = trials_[i].table.changed > 0;
+    gains.push_back(has_heads ? score(compared(i, Part::tuning), free)
+                              : -std::numeric_limits<double>::infinity());
+  }
+  const auto best = best_of(scores);
+  const std::size_t from =
+      best ? *best : static_cast<std::size_t>(std::max_element(gains.begin(), gains.end()) - gains.begin());
+  Rule rule = plan_.rules[from];
+  rule.heads = "all";
+  const RuleTable on = make_out(rule, survey_);
+  if (on.changed == 0) return;
+  std::vector<bool> members(survey_.all.size());
+  for (std::size_t i = 0; best && i < members.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    members[i] = trials_[from + 1].table.normalizers.at(at / survey_.heads, at % survey_.heads) ==
+                 on.normalizers.at(at / survey_.heads, at % survey_.heads);
+  }
+  HeadSearch search(on.normalizers, std::move(members), best ? scores[*best] : 0.0, plan_.search_budget);
+  for (std::size_t place = plan_.rules.size() + 1;; ++place) {
+    const auto table = search.next();
+    if (!table) break;
+    RuleTable made{.normalizers = *table, .rope = rule.rope};
+    const AnyNormalizer plain = Softmax{};
+    for (std::int64_t at = 0; at < survey_.layers * survey_.heads; ++at)
+      made.changed += table->at(at / survey_.heads, at % survey_.heads) == plain ? 0 : 1;
+    try_at(place,
+           {.name = fmt::format("{}, {}", rule.normalizer, search.last()), .table = made, .searched = true},
+           listener);
+    search.report(score_of(place));
+  }
+}
+
+void FixRun::go(const FixListener& listener) {
+  run_survey(listener);
+  try_rules(listener);
+  if (plan_.search_budget > 0 && !plan_.rules.empty()) search_heads(listener);
+  const auto best = chosen();
+  if (!best || trials_[*best].held_out) return;
+  trials_[*best].held_out = measure(trials_[*best], Part::held_out, listener);
+  if (listener.on_trial) listener.on_trial(trials_);
+}
+
+Comparison FixRun::compared(std::size_t trial, Part part) const {
+  const TriedRule &plain = trials_[0], &rule = trials_[trial];
+  return part == Part::tuning ? compare(plain.tuning, rule.tuning) : compare(*plain.held_out, *rule.held_out);
+}
+
+double FixRun::score_of(std::size_t trial) const {
+  return score(compared(trial, Part::tuning), plan_.criterion);
+}
+
+std::optional<std::size_t> FixRun::chosen() const {
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < trials_.size(); ++i) scores.push_back(score_of(i));
+  return best_of(scores);
+}
+
+}  // namespace sharpmax::audit

@@ -1,0 +1,71 @@
+// Every rule tried in turn, then the search over heads, then the choice: a fixed sequence of trials that can
+// be taken up again where it was left.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "audit/fix/choice.h"
+#include "audit/fix/rule.h"
+#include "audit/fix/search.h"
+
+namespace sharpmax::audit {
+
+struct TriedRule {
+  std::string name;  // the first is "nothing"
+  RuleTable table;
+  bool searched = false;  // by the search over heads: held out only if chosen
+  Outcome tuning;
+  std::optional<Outcome> held_out;
+};
+
+struct FixPlan {
+  Material material;
+  std::vector<Rule> rules;
+  Criterion criterion;
+  std::int64_t search_budget = 0;  // trials
+};
+
+struct FixListener {
+  std::function<void(const std::vector<TriedRule>&)> on_trial;  // one more is done, or one was held out
+  // What is being tried, how much is done of the whole, in Material::cost().
+  std::function<void(const std::string& name, std::int64_t done, std::int64_t whole)> on_cost;
+};
+
+class FixRun {
+ public:
+  // `settings`: capacity and normalizers are set here. `earlier`: trials of an interrupted run of the same
+  // plan.
+  FixRun(model::Model& model, FixPlan plan, const model::SessionSettings& settings,
+         std::vector<TriedRule> earlier);
+
+  // Does what is left. Error{bad_file} where an earlier trial is not the one that comes at its place.
+  void go(const FixListener& listener);
+
+  const FixPlan& plan() const noexcept { return plan_; }
+  const HeadSurvey& survey() const noexcept { return survey_; }
+  const std::vector<TriedRule>& trials() const noexcept { return trials_; }
+  Comparison compared(std::size_t trial, Part part) const;  // with doing nothing
+  double score_of(std::size_t trial) const;                 // on the tuning part
+  std::optional<std::size_t> chosen() const;  // by the tuning part alone; none: nothing is better there
+
+ private:
+  void run_survey(const FixListener& listener);
+  void try_rules(const FixListener& listener);
+  void search_heads(const FixListener& listener);
+  // The trial at this place: an earlier one if it is the same, or done now.
+  void try_at(std::size_t place, TriedRule trial, const FixListener& listener);
+  Outcome measure(const TriedRule& trial, Part part, const FixListener& listener);
+  std::int64_t whole_cost() const;
+
+  model::Model& model_;
+  FixPlan plan_;
+  model::SessionSettings settings_;
+  HeadSurvey survey_;
+  std::vector<TriedRule> trials_;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace sharpmax::audit
