@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "audit/fix/fix_json.h"
+#include "audit/fix/llama_cpp_setting.h"
 #include "base/text_file.h"
 #include "cli/table.h"
 #include "model/transformer/normalizer_table_json.h"
@@ -150,6 +151,8 @@ Json results_json(const Json& settings, const audit::FixRun& run, const std::vec
   for (std::size_t i = 0; i < trials.size(); ++i) {
     Json trial = audit::to_json(trials[i]);
     if (answer && i > 0) {
+      const auto setting = audit::llama_cpp_setting(trials[i].table, answer->configuration);
+      trial["llama_cpp"] = setting ? Json(*setting) : Json();
       const auto& tasks = run.plan().material.tasks;
       trial["score"] = run.score_of(i);
       trial["against_nothing"]["tuning"] = audit::to_json(run.compared(i, audit::Part::tuning), tasks);
