@@ -23,11 +23,17 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt --lengths 128,512,2048,8192\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --head 12.3\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --analysis all\n"
+    "  sharpmax audit SmolLM2.gguf --probe lookup --lengths 128,512,2048\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
 int run(const AuditOptions& o) {
   if (!o.analysis.analysis.empty()) return audit_analyses({o.model, o.text, o.lengths, o.json}, o.analysis);
-  return audit_lengths(o);
+  if (o.probe.kind.empty()) return audit_lengths(o);
+  ProbeOptions probe = o.probe;
+  probe.lengths = o.lengths;
+  probe.json = o.json;
+  probe.resume = o.resume;
+  return audit_probe(o.model, probe);
 }
 
 }  // namespace
@@ -85,6 +91,11 @@ Command add_audit(CLI::App& program) {
   words->add_flag("--resume", o.resume, "Go on from what was saved beside the file of --json")
       ->group(kResults);
   add_analysis_options(*words, o.analysis);
+  add_probe_options(*words, o.probe);
+  // Questions are generated, and their answers have no heads to be listed by kind.
+  for (const char* other :
+       {"--text", "--tokens", "--special", "--excerpts", "--threshold", "--all", "--head", "--analysis"})
+    words->get_option("--probe")->excludes(other);
   return {words, [options] { return run(*options); }};
 }
 

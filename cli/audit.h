@@ -6,6 +6,7 @@
 
 #include "audit/measure/findings.h"
 #include "cli/audit_analysis.h"
+#include "cli/audit_probe.h"
 #include "cli/console.h"
 #include "cli/model_options.h"
 #include "cli/model_text.h"
@@ -15,6 +16,7 @@ namespace sharpmax::cli {
 struct AuditOptions {
   ModelOptions model;
   TextOptions text;
+  ProbeOptions probe;
   std::vector<std::int64_t> lengths;
   std::int64_t excerpts = 4;
   audit::Thresholds thresholds;

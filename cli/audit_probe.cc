@@ -58,6 +58,49 @@ std::vector<ProbeResult> earlier(const ProbeOptions& o, const Json& settings, st
   return results;
 }
 
+// Lengths that are done, and those that are not yet.
+struct ProbeJob {
+  const ProbeOptions& o;
+  audit::Probe probe;
+  std::int64_t heads = 0;
+  std::vector<std::int64_t> lengths;
+  Json settings;
+  std::vector<ProbeResult> results;
+
+  Json json() const {
+    return {{"schema", kSchema},
+            {"sharpmax", version()},
+            {"command", command_line()},
+            {"settings", settings},
+            {"complete", results.size() == lengths.size()},
+            {"probe", audit::probe_section(probe, heads, results)}};
+  }
+
+  void save() const {
+    if (!o.json.empty() && o.json != "-") write_text(o.json, json().dump(1) + "\n");
+  }
+
+  void run(model::Session& session) {
+    Progress progress(Progress::Elsewhere::lines);
+    double total = 0, before = 0;  // in tokens of one question a length: what work goes by
+    for (std::size_t i = results.size(); i < lengths.size(); ++i) total += static_cast<double>(lengths[i]);
+    const auto start = Clock::now();
+    for (std::size_t i = results.size(); i < lengths.size(); ++i) {
+      const auto length = static_cast<double>(lengths[i]);
+      const auto show = [&](const audit::ProbeProgress& p) {
+        const double done = before + length * static_cast<double>(p.done) / static_cast<double>(p.questions);
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        progress.show(fmt::format("{} tokens: question {} of {}, {} left", grouped(lengths[i]), p.done,
+                                  p.questions, duration(seconds * (total - done) / done)));
+      };
+      results.push_back(audit::measure_probe(session, probe, lengths[i], o.questions, show));
+      before += length;
+      save();
+    }
+    progress.show("");
+  }
+};
+
 std::string share_cell(const ProbeResult& r) {
   return fmt::format("{:.2f}", static_cast<double>(r.right) / static_cast<double>(r.questions));
 }
@@ -140,46 +183,18 @@ int audit_probe(const ModelOptions& m, const ProbeOptions& o) {
   if (o.resume && (o.json.empty() || o.json == "-"))
     throw Error(ErrorCode::bad_argument, "--resume goes with --json FILE");
   const model::Model model = open_model(m);
-  const audit::Probe probe{audit::probe_kind_of(o.kind), o.chat, o.seed};
-  const auto lengths = lengths_of(o, context_of(model, m));
-  const std::int64_t heads = model.configuration().heads;
-  const Json settings{
+  ProbeJob job{o, {audit::probe_kind_of(o.kind), o.chat, o.seed}, model.configuration().heads};
+  job.lengths = lengths_of(o, context_of(model, m));
+  job.settings = {
       {"model", model_json(model, m)},
       {"probe", {{"kind", o.kind}, {"chat", o.chat}, {"seed", o.seed}, {"questions", o.questions}}},
-      {"lengths", lengths}};
-  std::vector<ProbeResult> results = earlier(o, settings, lengths.size());
-  const auto json = [&] {
-    return Json{{"schema", kSchema},
-                {"sharpmax", version()},
-                {"command", command_line()},
-                {"settings", settings},
-                {"complete", results.size() == lengths.size()},
-                {"probe", audit::probe_section(probe, heads, results)}};
-  };
-  const auto save = [&] {
-    if (!o.json.empty() && o.json != "-") write_text(o.json, json().dump(1) + "\n");
-  };
-  const auto session = open_session(model, m, audit::probe_room(lengths.back()));
-  save();  // a file that cannot be written is known now
-  Progress progress(Progress::Elsewhere::lines);
-  std::int64_t total = 0, before = 0;  // in tokens read
-  for (std::size_t i = results.size(); i < lengths.size(); ++i) total += lengths[i];
-  const auto start = Clock::now();
-  for (std::size_t i = results.size(); i < lengths.size(); ++i) {
-    results.push_back(
-        audit::measure_probe(*session, probe, lengths[i], o.questions, [&](const audit::ProbeProgress& p) {
-          const double done = static_cast<double>(before) +
-                              static_cast<double>(lengths[i] * p.done) / static_cast<double>(p.questions);
-          const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-          progress.show(fmt::format("{} tokens: question {} of {}, {} left", grouped(lengths[i]), p.done,
-                                    p.questions,
-                                    duration(seconds * (static_cast<double>(total) - done) / done)));
-        }));
-    before += lengths[i];
-    save();
-  }
-  progress.show("");
-  print(o.json == "-" ? json().dump(1) + "\n" : report_of(probe, results, heads, colour_wanted()));
+      {"lengths", job.lengths}};
+  job.results = earlier(o, job.settings, job.lengths.size());
+  const auto session = open_session(model, m, audit::probe_room(job.lengths.back()));
+  job.save();  // a file that cannot be written is known now
+  job.run(*session);
+  print(o.json == "-" ? job.json().dump(1) + "\n"
+                      : report_of(job.probe, job.results, job.heads, colour_wanted()));
   return kOk;
 }
 

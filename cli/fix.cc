@@ -164,24 +164,11 @@ Json results_json(const Json& settings, const audit::FixRun& run, const std::vec
   return json;
 }
 
-// Time left by what was done since the start: trials of an earlier run took none.
-class TimeLeft {
- public:
-  std::string sentence(const std::string& name, std::int64_t done, std::int64_t whole) {
-    if (first_ < 0) first_ = done;
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    const double share =
-        static_cast<double>(done - first_) / static_cast<double>(std::max<std::int64_t>(whole - first_, 1));
-    const double left = share > 0 ? seconds * (1.0 - share) / share : -1.0;
-    return fmt::format("{}: {:.0f} % of all, {} left", name,
-                       100.0 * static_cast<double>(done) / static_cast<double>(whole),
-                       left < 0 ? "?" : duration(left));
-  }
-
- private:
-  Clock::time_point start_ = Clock::now();
-  std::int64_t first_ = -1;
-};
+std::string progress_sentence(const std::string& name, std::int64_t done, std::int64_t whole,
+                              double seconds) {
+  const double share = static_cast<double>(done) / static_cast<double>(whole);
+  return fmt::format("{}: {:.0f} %, {} left", name, 100.0 * share, duration(seconds * (1.0 - share) / share));
+}
 
 int fix(const FixOptions& o) {
   check(o);
@@ -204,10 +191,13 @@ int fix(const FixOptions& o) {
   save(nullptr);  // a file that cannot be written is known now, not after the work
   {
     Progress progress(Progress::Elsewhere::lines);
-    TimeLeft time;
+    const auto start = Clock::now();
     run.go({.on_trial = [&](const auto&) { save(nullptr); },
-            .on_cost = [&](const std::string& name, std::int64_t done,
-                           std::int64_t whole) { progress.show(time.sentence(name, done, whole)); }});
+            .on_cost =
+                [&](const std::string& name, std::int64_t done, std::int64_t whole) {
+                  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+                  progress.show(progress_sentence(name, done, whole, seconds));
+                }});
   }
   const FixAnswer answer = answer_of(run, model.configuration());
   save(&answer);

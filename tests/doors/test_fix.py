@@ -6,7 +6,8 @@ import subprocess
 import time
 
 import pytest
-from test_run import BINARY, TEXT, folder, refused, sharpmax  # noqa: F401  the fixture is used by name
+
+from tiny_folder import BINARY, refused, sharpmax, write_tiny_folder
 
 SMALL = ["--tokens", 200, "--length", 128, "--threads", 1]
 TASK = "".join(json.dumps({"prompt": f"It was the age of {word}, it was", "answer": answer}) + "\n"
@@ -14,7 +15,12 @@ TASK = "".join(json.dumps({"prompt": f"It was the age of {word}, it was", "answe
 
 
 @pytest.fixture(scope="module")
-def words(folder, tmp_path_factory):  # noqa: F811
+def folder(tmp_path_factory):
+    return write_tiny_folder(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def words(folder, tmp_path_factory):
     """Enough to be quick: questions from a file, two rules, two steps of search."""
     task = tmp_path_factory.mktemp("task") / "task.jsonl"
     task.write_text(TASK)
@@ -68,7 +74,7 @@ def test_the_report_says_it_in_words_within_80_columns(words, tmp_path):
         assert word in text
 
 
-def test_losses_are_those_of_perplexity(words, folder, tmp_path):  # noqa: F811
+def test_losses_are_those_of_perplexity(words, folder, tmp_path):
     results = found(*words)
     table = tmp_path / "table.json"
     table.write_text(json.dumps(results["trials"][2]["normalizers"]))
@@ -78,7 +84,7 @@ def test_losses_are_those_of_perplexity(words, folder, tmp_path):  # noqa: F811
     assert losses == pytest.approx(sum(sum(chunk["losses"]) for chunk in measured["chunks"]), rel=1e-6)
 
 
-def test_right_answers_are_those_that_run_gives(words, folder):  # noqa: F811
+def test_right_answers_are_those_that_run_gives(words, folder):
     """Of all questions, under nothing: a question is right where the greedy text begins with the answer as a word."""
     right = {}
     for line in TASK.split("\n")[:-1]:
@@ -92,7 +98,7 @@ def test_right_answers_are_those_that_run_gives(words, folder):  # noqa: F811
     assert marks.count("1") == sum(right.values())
 
 
-def test_the_table_is_what_run_takes(words, folder, tmp_path):  # noqa: F811
+def test_the_table_is_what_run_takes(words, folder, tmp_path):
     table = tmp_path / "table.json"
     # By the loss on a text of noise to this model some rule comes out ahead or none: the table is of what is to be used.
     done = sharpmax(*words, "-o", table, "--json", tmp_path / "fix.json")
@@ -103,7 +109,7 @@ def test_the_table_is_what_run_takes(words, folder, tmp_path):  # noqa: F811
     assert sharpmax("run", folder, "--normalizers", table, "--prompt", "It was", "--tokens", 4).returncode == 0
 
 
-def test_generated_questions_and_any_number_of_threads(folder):  # noqa: F811
+def test_generated_questions_and_any_number_of_threads(folder):
     words = ["fix", folder, "--text", folder / "text.txt", "--tokens", 100, "--length", 100, "--lengths", "140,240",
              "--questions", 2, "--rule", "softmax:beta=2", "--no-search"]
     one, two = (found(*words, "--threads", threads) for threads in (1, 2))
@@ -152,7 +158,7 @@ def test_a_file_of_other_settings_is_not_resumed(words, tmp_path):
     assert "cannot be resumed" in refused(3, *words, "--json", file, "--resume").replace("can be", "cannot be")
 
 
-def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):  # noqa: F811
+def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):
     text = folder / "text.txt"
     few, empty, latin, task = (tmp_path / name for name in ("few", "empty", "latin", "task"))
     few.write_text("It was the best of times.")
@@ -174,3 +180,39 @@ def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):  # noqa: F811
     assert "--rule names" in refused(2, "fix", folder, "--text", text, "--normalizer", "hard")
     assert "--resume goes with" in refused(2, "fix", folder, "--text", text, "--resume")
     assert "--chat is for" in refused(2, "fix", folder, "--text", text, "--task", task, "--chat")
+
+
+def probe_words(folder, *more):
+    return ["audit", folder, "--probe", "lookup", "--lengths", "240,140", "--questions", 3, *more]
+
+
+def test_a_probe_tells_accuracy_and_who_looks_at_the_right_item(folder):
+    one, two = (json.loads(sharpmax(*probe_words(folder, "--threads", threads, "--json", "-")).stdout) for threads in (1, 2))
+    assert without_command(one) == without_command(two)
+    assert one["schema"] == "sharpmax.audit/1" and one["complete"]
+    assert [entry["length"] for entry in one["probe"]["lengths"]] == [140, 240]
+    for entry in one["probe"]["lengths"]:
+        assert 0 <= entry["low"] <= entry["share"] <= entry["high"] <= 1
+        assert entry["length"] - 60 < entry["tokens"] <= entry["length"]
+        assert len(entry["asking_weight"]) == len(entry["answering_weight"]) == 8
+        assert all(0 <= weight <= 1 for weight in entry["asking_weight"] + entry["answering_weight"])
+        best = [head["answering_weight"] for head in entry["best_heads"]]
+        assert best == sorted(entry["answering_weight"], reverse=True)
+    text = sharpmax(*probe_words(folder)).stdout.decode()
+    assert "Heads that look at the right item, at 240 tokens" in text and max(map(len, text.split("\n"))) <= 80
+    hard = json.loads(sharpmax(*probe_words(folder, "--normalizer", "hard", "--json", "-")).stdout)
+    assert set(hard["probe"]["lengths"][0]["asking_weight"]) <= {0, 1 / 3, 2 / 3, 1}
+
+
+def test_a_probe_goes_on_after_a_kill(folder, tmp_path):
+    whole, cut = tmp_path / "whole.json", tmp_path / "cut.json"
+    assert sharpmax(*probe_words(folder, "--json", whole)).returncode == 0
+    results = json.loads(whole.read_text())
+    results["complete"] = False
+    results["probe"]["lengths"].pop()
+    cut.write_text(json.dumps(results))
+    assert sharpmax(*probe_words(folder, "--json", cut, "--resume")).returncode == 0
+    assert without_command(json.loads(cut.read_text())) == without_command(json.loads(whole.read_text()))
+    assert "other settings" in refused(3, *probe_words(folder, "--seed", 1, "--json", cut, "--resume"))
+    assert "--text" in refused(2, *probe_words(folder, "--text", folder / "text.txt"))
+    assert "--probe" in refused(2, "audit", folder, "--text", folder / "text.txt", "--chat")

@@ -82,6 +82,13 @@ std::unique_ptr<const model::Tokenizer> some_tokenizer(Random& random) {
   }
   model::GgufVocabulary vocabulary = sentencepiece_vocabulary(random, 60);
   vocabulary.add_space_prefix = random.uniform() < 0.5;
+  for (char digit = '0'; digit <= '9'; ++digit) {  // an item joined with what comes after it
+    for (const char after : {'.', ','}) {
+      vocabulary.texts.push_back({digit, after});
+      vocabulary.types.push_back(1);
+      vocabulary.scores.push_back(0);
+    }
+  }
   return model::make_sentencepiece_bpe(vocabulary);
 }
 

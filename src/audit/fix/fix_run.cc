@@ -43,7 +43,8 @@ std::int64_t FixRun::whole_cost() const {
   const std::int64_t tuning = plan_.material.cost(Part::tuning),
                      held_out = plan_.material.cost(Part::held_out);
   return (static_cast<std::int64_t>(plan_.rules.size()) + 1) * (tuning + held_out) +
-         plan_.search_budget * tuning + (plan_.search_budget > 0 ? held_out : 0);
+         static_cast<std::int64_t>(plan_.material.tuning.front().size()) + plan_.search_budget * tuning +
+         (plan_.search_budget > 0 ? held_out : 0) - skipped_;
 }
 
 Outcome FixRun::measure(const TriedRule& trial, Part part, const FixListener& listener) {
@@ -71,7 +72,7 @@ void FixRun::try_at(std::size_t place, TriedRule trial, const FixListener& liste
                                                    in_quotes(earlier.name), in_quotes(trial.name)));
     // Outcomes of other texts would not compare.
     compare(trials_[0].tuning, earlier.tuning);
-    done_ += plan_.material.cost(Part::tuning) + (wants_both ? plan_.material.cost(Part::held_out) : 0);
+    skipped_ += plan_.material.cost(Part::tuning) + (wants_both ? plan_.material.cost(Part::held_out) : 0);
     return;
   }
   trial.tuning = measure(trial, Part::tuning, listener);
@@ -81,9 +82,11 @@ void FixRun::try_at(std::size_t place, TriedRule trial, const FixListener& liste
 }
 
 void FixRun::run_survey(const FixListener& listener) {
-  if (listener.on_cost) listener.on_cost("what each head does", 0, whole_cost());
   model::Session session(model_, settings_);
-  survey_ = survey_heads(session, plan_.material.tuning.front());
+  survey_ = survey_heads(session, plan_.material.tuning.front(), [&](std::int64_t tokens) {
+    if (listener.on_cost) listener.on_cost("what each head does", tokens, whole_cost());
+  });
+  done_ += static_cast<std::int64_t>(plan_.material.tuning.front().size());
 }
 
 void FixRun::try_rules(const FixListener& listener) {

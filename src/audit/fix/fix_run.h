@@ -30,7 +30,7 @@ struct FixPlan {
 
 struct FixListener {
   std::function<void(const std::vector<TriedRule>&)> on_trial;  // one more is done, or one was held out
-  // What is being tried, how much is done of the whole, in Material::cost().
+  // What is being tried, how much is done of what was left to do, in Material::cost().
   std::function<void(const std::string& name, std::int64_t done, std::int64_t whole)> on_cost;
 };
 
@@ -65,7 +65,7 @@ class FixRun {
   model::SessionSettings settings_;
   HeadSurvey survey_;
   std::vector<TriedRule> trials_;
-  std::int64_t done_ = 0;
+  std::int64_t done_ = 0, skipped_ = 0;  // of the cost: measured now, and known from an earlier run
 };
 
 }  // namespace sharpmax::audit

@@ -18,12 +18,14 @@ std::vector<bool> HeadSurvey::steepest() const {
   return among;
 }
 
-HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens) {
+HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
+                        const std::function<void(std::int64_t)>& on_tokens) {
   const model::Configuration& c = session.model().configuration();
   const ReadingPlan plan{default_lengths(static_cast<std::int64_t>(tokens.size())), {0}};
   Readings readings = no_readings(plan);
   read_excerpt(session, tokens, plan.lengths,
-               {.on_length = [&](std::size_t i, KeptRows rows) { readings[0][i] = std::move(rows); }});
+               {.on_tokens = on_tokens,
+                .on_length = [&](std::size_t i, KeptRows rows) { readings[0][i] = std::move(rows); }});
   const Findings found = find(plan, readings, c, {});
   // The longest that is still short.
   std::size_t near = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct HeadSurvey {
   std::vector<bool> steepest() const;
 };
 
-// Reads `tokens` from the beginning under the session's own normalizers, which should be softmax.
-HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens);
+// Reads `tokens` from the beginning under the session's own normalizers, which should be softmax. `on_tokens`
+// is told how many are through.
+HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
+                        const std::function<void(std::int64_t)>& on_tokens = {});
 
 }  // namespace sharpmax::audit

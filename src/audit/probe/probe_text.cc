@@ -19,14 +19,26 @@ constexpr std::array<std::string_view, 40> kFirst = {
     "young",  "old",   "happy",  "quiet",  "brave",  "clever",  "gentle", "proud",  "hungry", "sleepy",
     "lucky",  "lazy",  "wild",   "tiny",   "giant",  "warm",    "cold",   "soft",   "heavy",  "bright",
     "hidden", "royal", "simple", "modern", "secret", "strange", "famous", "broken", "round",  "northern"};
-constexpr std::array<std::string_view, 64> kSecond = {
-    "apple",  "river",  "table",  "horse",  "window", "garden", "doctor", "bridge", "candle", "flower",
-    "engine", "island", "market", "bottle", "camera", "castle", "forest", "guitar", "hammer", "jacket",
-    "ladder", "lemon",  "mirror", "museum", "needle", "ocean",  "orange", "palace", "pencil", "pepper",
-    "pillow", "planet", "pocket", "rabbit", "school", "shadow", "spider", "spoon",  "stone",  "summer",
-    "temple", "ticket", "tiger",  "tower",  "train",  "turtle", "valley", "violin", "wagon",  "wheel",
-    "winter", "wolf",   "anchor", "basket", "button", "carpet", "desert", "dragon", "eagle",  "farmer",
-    "hotel",  "kitten", "lawyer", "soldier"};
+constexpr std::array<std::string_view, 155> kSecond = {
+    "apple",   "river",    "table",   "horse",   "window",   "garden",  "doctor",  "bridge",   "candle",
+    "flower",  "engine",   "island",  "market",  "bottle",   "camera",  "castle",  "forest",   "guitar",
+    "hammer",  "jacket",   "ladder",  "lemon",   "mirror",   "museum",  "needle",  "ocean",    "orange",
+    "palace",  "pencil",   "pepper",  "pillow",  "planet",   "pocket",  "rabbit",  "school",   "shadow",
+    "spider",  "spoon",    "stone",   "summer",  "temple",   "ticket",  "tiger",   "tower",    "train",
+    "turtle",  "valley",   "violin",  "wagon",   "wheel",    "winter",  "wolf",    "anchor",   "basket",
+    "button",  "carpet",   "desert",  "dragon",  "eagle",    "farmer",  "hotel",   "kitten",   "lawyer",
+    "soldier", "actor",    "airport", "album",   "apron",    "artist",  "autumn",  "badge",    "baker",
+    "balloon", "banker",   "barrel",  "bedroom", "bicycle",  "blanket", "board",   "boat",     "bowl",
+    "branch",  "brother",  "cabin",   "cactus",  "canal",    "canoe",   "chair",   "cheese",   "church",
+    "circle",  "clock",    "cloud",   "coach",   "coffee",   "compass", "copper",  "corner",   "cotton",
+    "cousin",  "cricket",  "crown",   "curtain", "dancer",   "diamond", "dinner",  "doll",     "donkey",
+    "door",    "drum",     "editor",  "elbow",   "envelope", "fabric",  "factory", "feather",  "fence",
+    "finger",  "fountain", "fox",     "gallery", "gate",     "ghost",   "giraffe", "glove",    "goat",
+    "grape",   "harbor",   "helmet",  "honey",   "jungle",   "kettle",  "king",    "lake",     "lamp",
+    "leopard", "library",  "lion",    "magnet",  "meadow",   "medal",   "monkey",  "mountain", "novel",
+    "onion",   "owl",      "painter", "panda",   "parrot",   "piano",   "pirate",  "poet",     "potato",
+    "prince",  "pumpkin"};
+constexpr std::int64_t kSingleWords = static_cast<std::int64_t>(kSecond.size());
 constexpr std::int64_t kNames = static_cast<std::int64_t>(kFirst.size() * kSecond.size());
 constexpr std::int64_t kMostNumbers = std::int64_t{1} << 20;
 constexpr std::uint32_t kLargestNumber = 999, kLowestCode = 1000, kCodes = 9000;
@@ -37,8 +49,10 @@ CounterRandom draws(std::uint64_t seed, Stream stream, std::uint64_t context) {
   return {seed, (context << 8) | stream};
 }
 
-std::string name_at(std::int64_t place) {
+// A single word where these are enough.
+std::string name_at(std::int64_t place, std::int64_t items) {
   const auto at = static_cast<std::size_t>(place);
+  if (items <= kSingleWords) return std::string(kSecond[at]);
   return fmt::format("{} {}", kFirst[at / kSecond.size()], kSecond[at % kSecond.size()]);
 }
 
@@ -55,13 +69,15 @@ std::vector<std::int64_t> shuffled(const CounterRandom& random, std::int64_t all
 }
 
 ProbeText lookup_text(std::uint64_t seed, std::uint64_t context, std::int64_t items, std::int64_t asked) {
-  const auto names = shuffled(draws(seed, kNameOrder, context), kNames, items);
+  const std::int64_t there = items <= kSingleWords ? kSingleWords : kNames;
+  const auto names = shuffled(draws(seed, kNameOrder, context), there, items);
   const CounterRandom codes = draws(seed, kCodeDraws, context);
   ProbeText made{.items = "Every name has a code.\n"};
   for (std::int64_t item = 0; item < items; ++item) {
     const std::uint64_t draw = codes.bits(static_cast<std::uint64_t>(item))[0];
     const std::string code = std::to_string(kLowestCode + ((draw * kCodes) >> 32));
-    made.items += fmt::format("The code of the {} is ", name_at(names[static_cast<std::size_t>(item)]));
+    made.items +=
+        fmt::format("The code of the {} is ", name_at(names[static_cast<std::size_t>(item)], items));
     if (item == asked) {
       made.answer = code;
       made.item_begin = made.items.size();
@@ -69,7 +85,7 @@ ProbeText lookup_text(std::uint64_t seed, std::uint64_t context, std::int64_t it
     }
     made.items += code + ".\n";
   }
-  const std::string name = name_at(names[static_cast<std::size_t>(asked)]);
+  const std::string name = name_at(names[static_cast<std::size_t>(asked)], items);
   made.question = fmt::format("What is the code of the {}?", name);
   made.opening = fmt::format("The code of the {} is", name);
   return made;

@@ -23,6 +23,9 @@ struct ProbeText {
   std::size_t item_begin = 0, item_end = 0;  // bytes of the right item's value within `items`
 };
 
+// Keys of a look-up are single words up to 155 items, and pairs of words beyond: those share words with one
+// another, which makes them harder to tell apart.
+//
 // At most so many items in a context: for look-up there are no more keys.
 std::int64_t most_items(ProbeKind kind);
 
