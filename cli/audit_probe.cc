@@ -173,7 +173,7 @@ void add_probe_options(CLI::App& words, ProbeOptions& o) {
   words.add_flag("--chat", o.chat, "Ask in the model's chat template (ChatML only)")
       ->group(kGroup)
       ->needs("--probe");
-  words.add_option("--seed", o.seed, "Of the questions (default 0)")
+  words.add_option("--question-seed", o.seed, "Of the questions (default 0)")
       ->option_text("N")
       ->group(kGroup)
       ->needs("--probe");

@@ -20,7 +20,7 @@ struct ProbeOptions {
   std::string json;  // as elsewhere; the section "probe" of sharpmax.audit/1
   bool resume = false;
 };
-// --probe, --questions, --chat and --seed; the rest are options of the command that has them.
+// --probe, --questions, --chat and --question-seed; the rest are options of the command that has them.
 void add_probe_options(CLI::App& words, ProbeOptions& options);
 
 // Measures, saves every length as it is done, prints.

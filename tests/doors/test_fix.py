@@ -213,6 +213,6 @@ def test_a_probe_goes_on_after_a_kill(folder, tmp_path):
     cut.write_text(json.dumps(results))
     assert sharpmax(*probe_words(folder, "--json", cut, "--resume")).returncode == 0
     assert without_command(json.loads(cut.read_text())) == without_command(json.loads(whole.read_text()))
-    assert "other settings" in refused(3, *probe_words(folder, "--seed", 1, "--json", cut, "--resume"))
+    assert "other settings" in refused(3, *probe_words(folder, "--question-seed", 1, "--json", cut, "--resume"))
     assert "--text" in refused(2, *probe_words(folder, "--text", folder / "text.txt"))
     assert "--probe" in refused(2, "audit", folder, "--text", folder / "text.txt", "--chat")
