@@ -73,10 +73,13 @@ retrieval-results: ## run the presets of retrieve and the recipe's ingredients; 
 retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
 	@scripts/update-docs
 
-audit-docs: model ## fill docs/audit.md and its neighbours from what audits, bounds and fixes print of SmolLM2; --again runs them anew
+audit-docs: model ## fill docs/audit.md, fix.md, paper-b.md, theory-models.md from what the commands print of SmolLM2; `make clean` first runs them anew
 	@scripts/setup test
 	@scripts/build release
 	@$(PYTHON) scripts/audit-docs
+	@scripts/update-certificates
+	@scripts/update-paper-b --run
+	@scripts/update-fix-docs
 
 theory-docs: ## fill docs/theory.md and draw its figures from what `sharpmax bound` says
 	@scripts/setup packages
