@@ -107,15 +107,15 @@ std::string share_cell(const ProbeResult& r) {
 
 std::string heads_table(const ProbeResult& result, std::int64_t heads, bool colour) {
   using Align = Table::Align;
-  Table table({Align::right, Align::right, Align::right, Align::right, Align::right}, 3);
-  table.add({{"layer", Ink::bold},
-             {"head", Ink::bold},
+  Table table({Align::right, Align::left, Align::right, Align::right, Align::right}, 3);
+  table.add({{"head", Ink::bold},
+             {"kind", Ink::bold},
              {"answering", Ink::bold},
              {"asking", Ink::bold},
              {"peak on it", Ink::bold}});
   for (const audit::ItemHead& head : audit::best_heads(result, heads, kHeadsShown))
-    table.add({{std::to_string(head.place.layer)},
-               {std::to_string(head.place.head)},
+    table.add({{fmt::format("{}.{}", head.place.layer, head.place.head)},
+               {std::string(audit::name_of(head.kind))},
                {short_number(head.answering_weight)},
                {short_number(head.asking_weight)},
                {short_number(head.asking_first)}});
@@ -150,6 +150,11 @@ std::string report_of(const audit::Probe& probe, const std::vector<ProbeResult>&
   const ProbeResult& last = results.back();
   text += fmt::format("\nHeads that look at the right item, at {} tokens\n", grouped(last.length));
   text += heads_table(last, heads, colour);
+  std::string kinds;
+  for (const audit::HeadKind kind : audit::kHeadKinds)
+    kinds +=
+        fmt::format("{}{} {}", kinds.empty() ? "" : " · ", audit::name_of(kind), audit::heads_of(last, kind));
+  text += "\nKinds while answering: " + kinds + "\n";
   text += "\n" +
           wrapped(
               "answering: mean weight on the item's tokens from the tokens of the right answer; asking: "

@@ -18,7 +18,11 @@ using model::Token;
 class WrittenOut : public model::AttentionObserver {
  public:
   WrittenOut(std::int64_t layers, std::int64_t heads, audit::WatchedRows rows)
-      : heads_(heads), rows_(rows), weight(static_cast<std::size_t>(layers * heads)), first(weight.size()) {}
+      : heads_(heads),
+        rows_(rows),
+        weight(static_cast<std::size_t>(layers * heads)),
+        first(weight.size()),
+        signs(weight.size()) {}
 
   const RowStatistics* wanted(const model::AttentionBlock&) override { return nullptr; }
   void seen(const model::AttentionBlock& block) override {
@@ -51,6 +55,15 @@ class WrittenOut : public model::AttentionObserver {
       weight[place] += weights[static_cast<std::size_t>(key)] / sum / rows;
     const std::int64_t peak = std::max_element(weights.begin(), weights.end()) - weights.begin();
     if (peak >= rows_.item_begin && peak < rows_.item_end) first[place] += 1 / rows;
+    double near = 0, outside_peak = 0;
+    for (std::int64_t key = 1; key < keys; ++key) {
+      const double share = weights[static_cast<std::size_t>(key)] / (sum - weights[0]);
+      outside_peak = std::max(outside_peak, share);
+      if (keys - 1 - key < 32) near += share;
+    }
+    signs[place].first += weights[0] / sum / rows;
+    signs[place].near_outside += near / rows;
+    signs[place].peak_outside += outside_peak / rows;
   }
 
   std::int64_t heads_;
@@ -58,6 +71,7 @@ class WrittenOut : public model::AttentionObserver {
 
  public:
   std::vector<double> weight, first;
+  std::vector<audit::KindSigns> signs;
 };
 
 TEST(ItemAttentionOracle, WeightsOnTheItemAreThoseWrittenOut) {
@@ -90,6 +104,9 @@ TEST(ItemAttentionOracle, WeightsOnTheItemAreThoseWrittenOut) {
       // Scores are float sums of 16 products of order 1: errors of a few float eps each.
       EXPECT_NEAR(watched.item_weight()[i], oracle.weight[i], 1e-5);
       EXPECT_NEAR(watched.item_first()[i], oracle.first[i], 1e-12);
+      EXPECT_NEAR(watched.signs()[i].first, oracle.signs[i].first, 1e-5);
+      EXPECT_NEAR(watched.signs()[i].near_outside, oracle.signs[i].near_outside, 1e-5);
+      EXPECT_NEAR(watched.signs()[i].peak_outside, oracle.signs[i].peak_outside, 1e-5);
     }
   });
 }

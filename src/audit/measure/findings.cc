@@ -19,14 +19,10 @@ std::vector<double> medians_of(const HeadFindings& head, RowField field) {
   return medians;
 }
 
-HeadKind kind_of(const HeadFindings& head, std::size_t at, const Thresholds& t) {
+KindSigns signs_of(const HeadFindings& head, std::size_t at) {
   const HeadSummary& s = head.at[at];
-  if (s[RowField::first].median > t.sink) return HeadKind::sink;
-  if (s[RowField::near_outside].median > t.local) return HeadKind::local;
-  const double peak = s[RowField::peak_outside].median;
-  if (peak > t.sharp) return HeadKind::sharp;
-  if (peak < t.blunt || head.entropy_slope_outside > t.dispersing) return HeadKind::dispersing;
-  return HeadKind::mixed;
+  return {s[RowField::first].median, s[RowField::near_outside].median, s[RowField::peak_outside].median,
+          head.entropy_slope_outside};
 }
 
 // Between (a, p) and (b, q), p >= level > q: where a straight line in logarithms reaches the level.
@@ -154,7 +150,7 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
     head.entropy_slope_outside = log_slope({findings.lengths, outside});
     head.peak_slope = power_slope({findings.lengths, peaks[h]});
     head.blunting = blunting_of({findings.lengths, peaks[h]}, thresholds.blunt, findings.damping);
-    head.kind = kind_of(head, kinds_at, thresholds);
+    head.kind = kind_of(signs_of(head, kinds_at), thresholds);
   }
   return findings;
 }

@@ -12,15 +12,6 @@
 
 namespace sharpmax::audit {
 
-// The rules by which heads are called what they are called.
-struct Thresholds {
-  double blunt = 0.1;       // a head is blunt where its median peak outside the sink is below
-  double sink = 0.5;        // sink: median weight of the first token above
-  double local = 0.5;       // local: median weight near, outside the sink, above
-  double sharp = 0.3;       // sharp: median peak outside the sink above
-  double dispersing = 0.5;  // dispersing: slope of the entropy outside the sink against ln n above, or blunt
-};
-
 // Where the median peak outside the sink falls below the threshold.
 struct Blunting {
   enum class How {

@@ -18,4 +18,12 @@ std::string_view name_of(HeadKind kind) {
   return "mixed";
 }
 
+HeadKind kind_of(const KindSigns& signs, const Thresholds& t) {
+  if (signs.first > t.sink) return HeadKind::sink;
+  if (signs.near_outside > t.local) return HeadKind::local;
+  if (signs.peak_outside > t.sharp) return HeadKind::sharp;
+  if (signs.peak_outside < t.blunt || signs.entropy_slope > t.dispersing) return HeadKind::dispersing;
+  return HeadKind::mixed;
+}
+
 }  // namespace sharpmax::audit

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "audit/measure/head_kind.h"
 #include "model/transformer/observer.h"
 
 namespace sharpmax::audit {
@@ -25,6 +26,9 @@ class ItemAttention : public model::AttentionObserver {
   std::vector<double> item_weight() const;
   // [layer, head]: share of rows whose heaviest key is one of the item's tokens.
   std::vector<double> item_first() const;
+  // [layer, head]: means over rows of what a head's kind is told by, over the rows with weight outside the
+  // first token.
+  std::vector<KindSigns> signs() const;
   std::int64_t rows() const noexcept { return rows_; }  // of one head
 
   const RowStatistics* wanted(const model::AttentionBlock&) override { return nullptr; }
@@ -37,6 +41,7 @@ class ItemAttention : public model::AttentionObserver {
   WatchedRows watched_;
   std::int64_t rows_ = 0;
   std::vector<double> weight_, first_;  // [layer, head], sums
+  std::vector<KindSigns> signs_;        // likewise
   std::vector<double> mass_;            // [head, key] of one row
   std::vector<float> out_;
 };

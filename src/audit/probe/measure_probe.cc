@@ -16,6 +16,15 @@ void add_to(std::vector<double>& sums, const std::vector<double>& more) {
   for (std::size_t i = 0; i < more.size(); ++i) sums[i] += more[i];
 }
 
+void add_to(std::vector<KindSigns>& sums, const std::vector<KindSigns>& more, double share) {
+  sums.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    sums[i].first += share * more[i].first;
+    sums[i].near_outside += share * more[i].near_outside;
+    sums[i].peak_outside += share * more[i].peak_outside;
+  }
+}
+
 void divide(std::vector<double>& sums, double by) {
   for (double& sum : sums) sum /= by;
 }
@@ -49,9 +58,12 @@ ProbeResult measure_probe(model::Session& session, const Probe& probe, std::int6
     const std::vector<double> asking = attention.item_weight();
     add_to(result.asking_weight, asking);
     add_to(result.asking_first, attention.item_first());
+    const std::vector<KindSigns> asking_signs = attention.signs();
     attention.watch({prompt, session.capacity(), question.item_begin, question.item_end});
     const bool more = examiner.read_right_answer(question) > 0;
     add_to(result.answering_weight, more ? attention.item_weight() : asking);
+    add_to(result.answering_signs, more ? attention.signs() : asking_signs,
+           1 / static_cast<double>(questions.size()));
     result.tokens += static_cast<double>(prompt) / static_cast<double>(questions.size());
     result.right += answer.right;
     if (!answer.right && result.wrong.size() < kWrongShown) result.wrong.push_back(answer.given);
@@ -64,6 +76,11 @@ ProbeResult measure_probe(model::Session& session, const Probe& probe, std::int6
   return result;
 }
 
+std::int64_t heads_of(const ProbeResult& result, HeadKind kind) {
+  return std::count_if(result.answering_signs.begin(), result.answering_signs.end(),
+                       [&](const KindSigns& signs) { return kind_of(signs, {}) == kind; });
+}
+
 std::vector<ItemHead> best_heads(const ProbeResult& result, std::int64_t heads, std::size_t count) {
   std::vector<ItemHead> all;
   for (std::size_t i = 0; i < result.asking_weight.size(); ++i) {
@@ -71,7 +88,8 @@ std::vector<ItemHead> best_heads(const ProbeResult& result, std::int64_t heads, 
     all.push_back({{at / heads, at % heads},
                    result.asking_weight[i],
                    result.asking_first[i],
-                   result.answering_weight[i]});
+                   result.answering_weight[i],
+                   kind_of(result.answering_signs[i], {})});
   }
   std::stable_sort(all.begin(), all.end(), [](const ItemHead& a, const ItemHead& b) {
     return a.answering_weight > b.answering_weight;

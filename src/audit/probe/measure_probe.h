@@ -23,6 +23,8 @@ struct ProbeResult {
   // The tokens of the right answer but the last, read after the prompt, on them: the rows that bring forth
   // the rest of the answer. Of an answer of one token as asking_weight.
   std::vector<double> answering_weight;
+  // What the kind of a head is told by, over the same rows: on a task it may be another than on prose.
+  std::vector<KindSigns> answering_signs;
   std::vector<std::string> wrong;  // a few of the wrong answers, as given
 };
 
@@ -42,7 +44,9 @@ std::int64_t probe_room(std::int64_t length);
 struct ItemHead {
   HeadPlace place;
   double asking_weight = 0, asking_first = 0, answering_weight = 0;
+  HeadKind kind = HeadKind::mixed;  // while answering
 };
+std::int64_t heads_of(const ProbeResult& result, HeadKind kind);  // how many, while answering
 std::vector<ItemHead> best_heads(const ProbeResult& result, std::int64_t heads, std::size_t count);
 
 // The section "probe" of an audit, and one length of it. Doubles have all their digits, so that
