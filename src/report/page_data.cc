@@ -8,12 +8,12 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/in_quotes.h"
+#include "report/html_page.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
@@ -167,13 +167,6 @@ Json heat_maps(const Json& results, Json& left_out) {
   return kept;
 }
 
-// What the JSON library says of a field, without its own number for it in front.
-std::string complaint(const nlohmann::json::exception& problem) {
-  const std::string_view whole = problem.what();
-  const std::size_t end = whole.find("] ");
-  return in_quotes(end == whole.npos ? whole : whole.substr(end + 2));
-}
-
 Json collected(const Json& results) {
   Json data = Json::object();
   for (const char* name :
@@ -189,16 +182,6 @@ Json collected(const Json& results) {
 
 }  // namespace
 
-Json page_data(const Json& results) {
-  try {
-    if (const auto schema = results.at("schema").get<std::string>(); schema != kSchema)
-      throw Error(ErrorCode::bad_argument,
-                  fmt::format("report: schema is {}; wanted '{}'", in_quotes(schema), kSchema));
-    return collected(results);
-  } catch (const nlohmann::json::exception& problem) {
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("report: the results are not of schema {}: {}", kSchema, complaint(problem)));
-  }
-}
+Json page_data(const Json& results) { return collected_from(results, kSchema, collected); }
 
 }  // namespace sharpmax::report

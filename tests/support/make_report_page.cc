@@ -2,11 +2,14 @@
 #include <exception>
 #include <iostream>
 
+#include "report/audit_page.h"
 #include "report/retrieval_page.h"
 
 int main() try {
   sharpmax::report::require_retrieval_page();
-  std::cout << sharpmax::report::retrieval_page(nlohmann::ordered_json::parse(std::cin));
+  const auto results = nlohmann::ordered_json::parse(std::cin);
+  const bool audit = results.value("schema", "").starts_with("sharpmax.audit/");
+  std::cout << (audit ? sharpmax::report::audit_page(results) : sharpmax::report::retrieval_page(results));
   std::cout.flush();
   return std::cout ? 0 : 3;
 } catch (const std::exception& problem) {

@@ -1,7 +1,9 @@
 // Curves over sizes on a logarithmic axis, by uPlot.
 //
-// A chart is described by {curves, sizes, label, top, percent, reference}. A curve is {name, look, points, dotted,
-// hollow}, its points a Map from size to {value, low, high}; low and high may be missing.
+// A chart is described by {curves, sizes, label, top, percent, reference}, and where they differ from items n by
+// {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {marks} are
+// vertical lines, {at, name}. A curve is {name, look, points, format, dotted, hollow, bare}, its points a Map from
+// size to {value, low, high}; low and high may be missing, and a bare curve has no dots.
 
 const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const kWideEnoughForLabels = 640;
@@ -19,7 +21,7 @@ function liveChart(holder, describe) {
     place.setAttribute("aria-label", spoken(description));
     const idle = () =>
       readout.replaceChildren(
-        document.createTextNode("Point at the chart, or focus it and use the arrow keys, to read a size."),
+        document.createTextNode("Point at the chart, or focus it and use the arrow keys, to read its numbers."),
       );
     plot = new uPlot(
       options(description, place.clientWidth, (index) =>
@@ -48,10 +50,14 @@ function liveChart(holder, describe) {
   return draw;
 }
 
-function spoken({label, curves, sizes}) {
+const kItems = {label: "items n", symbol: "n", format: count};
+
+function spoken({label, curves, sizes, across = kItems}) {
   const last = sizes.at(-1);
   const ends = curves.filter((c) => c.points.has(last)).map((c) => `${c.name} ${c.format(c.points.get(last).value)}`);
-  return shown(`${label} against size, ${plural(curves.length, "curve")}. At ${count(last)}: ${ends.join(", ")}.`);
+  return shown(
+    `${label} against ${across.label}, ${plural(curves.length, "curve")}. At ${across.format(last)}: ${ends.join(", ")}.`,
+  );
 }
 
 // uPlot's columns: sizes, then value, low and high of each curve.
@@ -61,7 +67,7 @@ function columns({curves, sizes}) {
 }
 
 function options(description, width, pointedAt) {
-  const {curves, sizes, label, reference} = description;
+  const {curves, sizes, label, reference, bottom, marks = [], across = kItems} = description;
   const labelled = width >= kWideEnoughForLabels;
   const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
   const top =
@@ -74,16 +80,23 @@ function options(description, width, pointedAt) {
     cursor: {y: false, drag: {x: false, y: false}, points: {size: 9}},
     scales: {
       x: {time: false, distr: 3, log: 2, range: [sizes[0] / edge, sizes.at(-1) * edge]},
-      y: {range: [0, top]},
+      y: bottom === undefined ? {range: [0, top]} : {distr: 3, log: 10, range: [bottom, top]},
     },
-    axes: [sizeAxis(sizes), valueAxis(label, description.percent)],
+    axes: [
+      sizeAxis(across, sizes),
+      bottom === undefined ? valueAxis(label, description.percent) : decadeAxis(label, bottom, top),
+    ],
     series: [{}, ...curves.flatMap(seriesOf)],
     bands: curves.map((curve, i) => ({
       series: [3 * i + 3, 3 * i + 2],
       fill: withAlpha(paint(curve.look.colour), 0.16),
     })),
     hooks: {
-      draw: [(u) => drawReference(u, reference), ...(labelled ? [(u) => drawEndLabels(u, curves)] : [])],
+      draw: [
+        (u) => marks.forEach((mark) => drawMark(u, mark)),
+        ...(reference ? [(u) => drawReference(u, reference)] : []),
+        ...(labelled ? [(u) => drawEndLabels(u, curves)] : []),
+      ],
       setCursor: [(u) => pointedAt(u.cursor.idx ?? null)],
     },
   };
@@ -91,23 +104,23 @@ function options(description, width, pointedAt) {
 
 function seriesOf(curve) {
   const stroke = paint(curve.look.colour);
-  const points = {show: true, size: 6, width: 1.5, stroke, fill: curve.hollow ? paint("card") : stroke};
+  const points = {show: !curve.bare, size: 6, width: 1.5, stroke, fill: curve.hollow ? paint("card") : stroke};
   const unseen = {stroke: "transparent", width: 0, points: {show: false}};
   return [{stroke, width: 2.25, dash: curve.dotted ? [2, 4] : curve.look.dash, points, spanGaps: true}, unseen, unseen];
 }
 
-function sizeAxis(sizes) {
+function sizeAxis(across, sizes) {
   return {
     stroke: paint("quiet"),
     font: kFont,
     labelFont: kFont,
-    label: "items n",
+    label: across.label,
     labelSize: 20,
     size: 36,
     gap: 10,
     grid: {stroke: paint("line"), width: 1},
     ticks: {show: false},
-    splits: () => sizes,
+    splits: () => across.ticks ?? sizes,
     filter: (u, splits) => splits,
     values: (u, splits) => {
       let next = Infinity;
@@ -141,6 +154,46 @@ function valueAxis(label, inPercent) {
     axis.values = (u, splits) => splits.map((share) => Math.round(100 * share) + kNarrowSpace + "%");
   }
   return axis;
+}
+
+// A power of ten at each line.
+function decadeAxis(label, bottom, top) {
+  const decades = [];
+  for (let e = Math.ceil(Math.log10(bottom) - 1e-9); e <= Math.log10(top) + 1e-9; ++e) decades.push(10 ** e);
+  return {
+    ...valueAxis(label),
+    size: 56,
+    splits: () => decades,
+    filter: (u, splits) => splits,
+    values: (u, splits) => splits.map(powerOfTen),
+  };
+}
+
+// Powers of ten around every value above 0 of the curves.
+function decadesAround(curves) {
+  const values = curves.flatMap((c) => [...c.points.values()].map((p) => p.value)).filter((value) => value > 0);
+  const bottom = 10 ** Math.floor(Math.log10(Math.min(...values, 1e300)));
+  if (!values.length) return {bottom: 0.1, top: 1};
+  return {bottom, top: Math.max(10 * bottom, 10 ** Math.ceil(Math.log10(Math.max(...values))))};
+}
+
+// A vertical line with its name at its top, on the side where there is room.
+function drawMark(u, {at, name}) {
+  const pen = u.ctx;
+  const x = u.valToPos(at, "x", true);
+  if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
+  const left = x > u.bbox.left + u.bbox.width / 2;
+  pen.save();
+  pen.strokeStyle = pen.fillStyle = paint("quiet");
+  pen.lineWidth = uPlot.pxRatio;
+  pen.beginPath();
+  pen.moveTo(x, u.bbox.top);
+  pen.lineTo(x, u.bbox.top + u.bbox.height);
+  pen.stroke();
+  pen.font = scaledFont();
+  pen.textAlign = left ? "right" : "left";
+  pen.fillText(name, x + (left ? -5 : 5) * uPlot.pxRatio, u.bbox.top + 12 * uPlot.pxRatio);
+  pen.restore();
 }
 
 // A thin dotted curve to judge by: {name, value(n), rising}. Its name stands above it, left of a rising one.
@@ -204,17 +257,19 @@ function drawEndLabels(u, curves) {
   pen.restore();
 }
 
-function readAt(readout, {curves, sizes}, index) {
+function readAt(readout, {curves, sizes, percent: inPercent, across = kItems}, index) {
   const n = sizes[index];
   const parts = curves
     .filter((c) => c.points.has(n))
     .flatMap((c) => {
       const {value, low, high} = c.points.get(n);
-      const range = low === undefined || low === null ? "" : ` (${interval({accuracy_low: low, accuracy_high: high})})`;
+      const ends = () =>
+        inPercent ? interval({accuracy_low: low, accuracy_high: high}) : `${c.format(low)}–${c.format(high)}`;
+      const range = low === undefined || low === null ? "" : ` (${ends()})`;
       return [" · ", rule(c.name), ` ${c.format(value)}${range}`];
     });
   readout.replaceChildren(
-    node("b", {}, `n = ${count(n)}`),
+    node("b", {}, `${across.symbol} = ${across.format(n)}`),
     ...parts.map((p) => (p instanceof Node ? p : document.createTextNode(p))),
   );
 }

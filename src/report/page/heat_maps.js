@@ -1,26 +1,9 @@
 // Paper A's figure 2: weights on the largest items of some sets, one panel for each size.
 
-// Cividis (Nuñez, Anderton and Renslow 2018), which reads the same to colour-blind eyes; evenly spaced stops.
-const kRamp = [
-  [0, 34, 78],
-  [18, 53, 112],
-  [59, 73, 108],
-  [87, 93, 109],
-  [112, 113, 115],
-  [138, 134, 120],
-  [165, 156, 116],
-  [195, 179, 105],
-  [225, 204, 85],
-  [254, 232, 56],
-];
-
 // The square root spends the colours where dispersed weights are: 1/16 of the weight is a quarter of the way.
 function heat(thousandths) {
   if (thousandths === null) return "transparent";
-  const place = Math.sqrt(Math.min(1000, Math.max(0, thousandths)) / 1000) * (kRamp.length - 1);
-  const low = Math.min(kRamp.length - 2, Math.floor(place));
-  const mix = kRamp[low].map((from, i) => Math.round(from + (kRamp[low + 1][i] - from) * (place - low)));
-  return `rgb(${mix.join(" ")})`;
+  return ramp(Math.sqrt(Math.min(1000, Math.max(0, thousandths)) / 1000));
 }
 
 function showHeatMaps(data) {
@@ -56,7 +39,7 @@ function showHeatMaps(data) {
       }),
     ),
     panels,
-    scale(),
+    rampLegend("weight 0", "1, by its square root"),
     readout,
   );
   if (data.heat_maps_left_out.length)
@@ -103,14 +86,4 @@ function panel(map, readout) {
     canvas,
     node("figcaption", {}, `n = ${count(n)}`, node("span", {"data-value": mean}, decimal(mean))),
   );
-}
-
-function scale() {
-  const canvas = node("canvas", {width: 200, height: 1, "aria-hidden": "true"});
-  const pen = canvas.getContext("2d");
-  for (let x = 0; x < 200; ++x) {
-    pen.fillStyle = heat(1000 * (x / 199) ** 2);
-    pen.fillRect(x, 0, 1, 1);
-  }
-  return node("div", {class: "scale"}, "weight 0", canvas, "1, by its square root");
 }

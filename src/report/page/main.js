@@ -6,21 +6,16 @@ function showContents() {
     list.append(node("li", {}, node("a", {href: "#" + part.id}, part.querySelector("h2").textContent)));
 }
 
+function showTitle(kind, title) {
+  document.title = `${shown(kind)} · sharpmax`;
+  document.getElementById("kind").textContent = shown(kind);
+  document.getElementById("title").textContent = shown(title);
+}
+
 function main() {
-  const data = readResults();
-  if (!data.rows.length) {
-    document.getElementById("verdict").append(node("p", {}, "These results hold no measurement."));
-  } else {
-    showOverview(data);
-    showTwoByTwo(data);
-    showCurves(data);
-    showFailure(data);
-    showPublished(data);
-    showHeatMaps(data);
-    showCertificate(data);
-    showNumbers(data);
-  }
-  showProvenance(data);
+  const data = JSON.parse(document.getElementById("results").textContent);
+  if (data.schema === "sharpmax.audit/1") showAudit(data);
+  else showRetrieval(data);
   showContents();
 }
 

@@ -26,11 +26,7 @@ function facts(data) {
 function showOverview(data) {
   const found = facts(data);
   const most = Math.max(...data.arms.map(({training}) => training.largest_size));
-  document
-    .getElementById("title")
-    .replaceChildren(
-      document.createTextNode(`Trained on at most ${count(most)} items, tested on up to ${count(found.largest)}`),
-    );
+  showTitle("max retrieval", `Trained on at most ${count(most)} items, tested on up to ${count(found.largest)}`);
   document.getElementById("verdict").append(...verdict(data, found));
   document.getElementById("tiles").append(...tiles(data, found));
 }

@@ -1,14 +1,12 @@
 // The measured rows, and the few questions that every section asks of them.
 
-function readResults() {
-  const data = JSON.parse(document.getElementById("results").textContent);
+function readRetrieval(data) {
   const {columns, rows} = data.table;
   data.rows = rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
   data.armNames = distinct(data.rows.map((row) => row.arm));
   data.normalizers = distinct(data.rows.map((row) => row.normalizer));
   data.sizes = distinct(data.rows.map((row) => row.n)).sort((a, b) => a - b);
   data.looks = looksOf(data.normalizers);
-  return data;
 }
 
 function distinct(values) {

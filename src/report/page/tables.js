@@ -21,48 +21,7 @@ const kColumns = [
 ];
 
 function showNumbers(data) {
-  const body = node("tbody");
-  const order = {column: null, direction: 1};
-  const heads = kColumns.map(([title, value, kind]) => {
-    const button = node("button", {type: "button"}, title);
-    const head = node("th", {scope: "col", class: kind === "words" ? "words" : ""}, button);
-    button.addEventListener("click", () => {
-      order.direction = order.column === title ? -order.direction : 1;
-      order.column = title;
-      for (const other of heads) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", order.direction > 0 ? "ascending" : "descending");
-      fillNumbers(
-        body,
-        [...data.rows].sort((a, b) => order.direction * compare(value(a), value(b))),
-      );
-    });
-    return head;
-  });
-  fillNumbers(body, data.rows);
-  const table = node("table", {id: "all-rows"}, node("thead", {}, node("tr", {}, ...heads)), body);
-  section("numbers").append(scrolling("All numbers", table, "tall"));
-}
-
-function fillNumbers(body, rows) {
-  body.replaceChildren(
-    ...rows.map((row) =>
-      node(
-        "tr",
-        {},
-        ...kColumns.map(([, value, kind]) =>
-          kind === "words"
-            ? node("td", {class: "words"}, rule(value(row)))
-            : node("td", {"data-value": value(row)}, kind(value(row), row)),
-        ),
-      ),
-    ),
-  );
-}
-
-// Numbers that were not measured come last.
-function compare(a, b) {
-  if (a === null || b === null) return (a === null) - (b === null);
-  return a < b ? -1 : a > b ? 1 : 0;
+  section("numbers").append(scrolling("All numbers", sortable("all-rows", kColumns, data.rows), "tall"));
 }
 
 function showPublished(data) {

@@ -36,6 +36,11 @@ function decimal(value, digits = 3) {
   return Math.abs(value) >= 1e5 ? count(value) : value.toFixed(digits);
 }
 
+function powerOfTen(value) {
+  const exponent = Math.round(Math.log10(value));
+  return exponent >= -3 && exponent <= 4 ? String(10 ** exponent) : "1e" + exponent;
+}
+
 // A size given as its logarithm: of a sharp head it has thousands of digits.
 function sizeFromLog10(log10) {
   if (log10 === null) return kNone;

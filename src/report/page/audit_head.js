@@ -1,0 +1,89 @@
+// One head at every length: its weights beside the most that any input could have, its entropy, all numbers.
+
+function headPanel(attention) {
+  const title = node("h3");
+  const words = node("p");
+  const table = node("div");
+  const charts = node("div");
+  const element = node("div", {id: "head"}, title, words, charts, table);
+  let head = attention.heads[0];
+  let redraws = [];
+  return {
+    element,
+    // The charts measure the width of their place, so this waits until the panel is in the page.
+    draw: () => {
+      redraws = [liveChart(charts, () => weightChart(attention, head)), liveChart(charts, () => entropyChart(attention, head))];
+    },
+    show: (chosen) => {
+      head = chosen;
+      title.textContent = `Head ${headName(head)}`;
+      words.textContent = shown(
+        `Layer ${head.layer}, head ${head.head}: ${head.kind}. Blunt from: ${bluntingText(head.blunting)}. ` +
+          `Slope of entropy against ln n: ${decimal(head.entropy_slope, 2)}; outside: ${decimal(head.entropy_slope_outside, 2)}.`,
+      );
+      redraws.forEach((redraw) => redraw());
+      table.replaceChildren(scrolling(`Head ${headName(head)} at every length`, headLengths(attention, head)));
+    },
+  };
+}
+
+function curveOf({lengths}, field, name, colour, more = {}) {
+  const points = new Map(
+    lengths.map((n, i) => [n, {value: field.median[i], low: field.low?.[i] ?? null, high: field.high?.[i] ?? null}]),
+  );
+  return {name, look: {colour, dash: []}, points, format: threeDigits, ...more};
+}
+
+function weightChart(attention, head) {
+  return {
+    label: "weight",
+    top: 1.02,
+    sizes: attention.lengths,
+    across: kTokens,
+    marks: [trainedMark(attention)],
+    curves: [
+      curveOf(attention, {median: head.peak_bound}, "bound", "grey", {look: {colour: "grey", dash: [7, 5]}, bare: true}),
+      curveOf(attention, head.first, "first token", "purple"),
+      curveOf(attention, head.peak_outside, "peak outside", "vermillion"),
+    ],
+  };
+}
+
+function entropyChart(attention, head) {
+  const {lengths} = attention;
+  return {
+    label: "entropy, nats",
+    top: 1.05 * Math.log(lengths.at(-1)),
+    sizes: lengths,
+    across: kTokens,
+    marks: [trainedMark(attention)],
+    reference: {name: "ln n: equal weights", value: (n) => Math.log(n), rising: true},
+    curves: [
+      curveOf(attention, head.entropy, "entropy", "blue"),
+      curveOf(attention, head.entropy_outside, "outside", "green"),
+    ],
+  };
+}
+
+function headLengths({lengths, trained_context: trained}, head) {
+  const column = (title, field, format) => [
+    title,
+    (i) => head[field].median[i],
+    (value, i) => withInterval(head[field], i, format),
+  ];
+  return plainTable(
+    [
+      ["tokens", (i) => lengths[i], (n) => count(n) + (n > trained ? "*" : "")],
+      column("peak outside", "peak_outside", threeDigits),
+      ["bound", (i) => head.peak_bound[i], threeDigits],
+      column("first token", "first", threeDigits),
+      column("entropy", "entropy", (v) => decimal(v, 2)),
+      column("outside", "entropy_outside", (v) => decimal(v, 2)),
+      column("spread", "spread", oneDigit),
+      column("support", "support", count),
+      column("distance", "distance_outside", count),
+    ],
+    [...lengths.keys()],
+    "Medians over rows, 95 % intervals in brackets. Bound: the largest weight that any key could have among so many whose scores lie within this spread.",
+  );
+}

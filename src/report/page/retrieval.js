@@ -1,0 +1,19 @@
+// The page of `sharpmax retrieve`.
+
+function showRetrieval(data) {
+  readRetrieval(data);
+  showTitle("max retrieval", "Max retrieval");
+  if (!data.rows.length) {
+    document.getElementById("verdict").append(node("p", {}, "These results hold no measurement."));
+  } else {
+    showOverview(data);
+    showTwoByTwo(data);
+    showCurves(data);
+    showFailure(data);
+    showPublished(data);
+    showHeatMaps(data);
+    showCertificate(data);
+    showNumbers(data);
+  }
+  showProvenance(data);
+}
