@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/in_quotes.h"
+#include "cli/audit_page.h"
 #include "cli/command.h"
 #include "sharpmax/error.h"
 
@@ -24,14 +25,18 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt --head 12.3\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --analysis all\n"
     "  sharpmax audit SmolLM2.gguf --probe lookup --lengths 128,512,2048\n"
+    "  sharpmax audit SmolLM2.gguf --text book.txt -o report.html\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
 int run(const AuditOptions& o) {
-  if (!o.analysis.analysis.empty()) return audit_analyses({o.model, o.text, o.lengths, o.json}, o.analysis);
+  check_audit_page(o.html);
+  if (!o.analysis.analysis.empty())
+    return audit_analyses({o.model, o.text, o.lengths, o.json, o.html}, o.analysis);
   if (o.probe.kind.empty()) return audit_lengths(o);
   ProbeOptions probe = o.probe;
   probe.lengths = o.lengths;
   probe.json = o.json;
+  probe.html = o.html;
   probe.resume = o.resume;
   return audit_probe(o.model, probe);
 }
@@ -86,6 +91,9 @@ Command add_audit(CLI::App& program) {
       ->group(kResults)
       ->excludes("--all");
   words->add_option("--json", o.json, "Write the results, schema sharpmax.audit/1; -: standard output")
+      ->option_text("FILE")
+      ->group(kResults);
+  words->add_option("-o,--report,--html", o.html, "Write the report: one page that needs nothing but itself")
       ->option_text("FILE")
       ->group(kResults);
   words->add_flag("--resume", o.resume, "Go on from what was saved beside the file of --json")

@@ -22,7 +22,7 @@ struct AuditOptions {
   audit::Thresholds thresholds;
   std::string head;  // "layer.head"
   bool all = false, resume = false;
-  std::string json;
+  std::string json, html;
   AnalysisOptions analysis;
 };
 

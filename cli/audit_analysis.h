@@ -29,6 +29,7 @@ struct AnalysisJob {
   const TextOptions& text;
   const std::vector<std::int64_t>& lengths;  // of distance-length, the largest is L; empty: the authors'
   const std::string& json;                   // a file; -: standard output; empty: print for people
+  const std::string& html;                   // the page, a file; empty: none
 };
 int audit_analyses(const AnalysisJob& job, const AnalysisOptions& options);
 

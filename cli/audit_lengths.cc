@@ -10,6 +10,7 @@
 #include "audit/measure/reading.h"
 #include "base/text_file.h"
 #include "cli/audit.h"
+#include "cli/audit_page.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -161,6 +162,7 @@ int audit_lengths(const AuditOptions& o) {
   LengthAudit job(o, model, std::move(text));
   job.run();
   if (job.saves()) write_text(o.json, job.results(true).dump(1) + "\n");
+  write_audit_page(o.html, job.results(true));
   if (o.json == "-") {
     print(job.results(true).dump(1) + "\n");
     return kOk;

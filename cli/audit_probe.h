@@ -18,6 +18,7 @@ struct ProbeOptions {
   bool chat = false;
   std::uint64_t seed = 0;
   std::string json;  // as elsewhere; the section "probe" of sharpmax.audit/1
+  std::string html;  // the page, a file; empty: none
   bool resume = false;
 };
 // --probe, --questions, --chat and --question-seed; the rest are options of the command that has them.

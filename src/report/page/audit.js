@@ -42,8 +42,8 @@ function textSentence({settings, attention}) {
 function attentionTiles(attention) {
   const {lengths, blunt_heads: blunt, median_over_heads: median, heads, kinds} = attention;
   const at = (i) => `at ${count(lengths.at(i))} tokens`;
-  const made = [tile(`${count(blunt.at(-1))} of ${count(heads.length)}`, "heads are blunt", at(-1), "vermillion")];
-  if (lengths.length > 1) made.push(tile(`${count(blunt[0])} of ${count(heads.length)}`, "were blunt", at(0), "green"));
+  const made = [tile(count(blunt.at(-1)), `of ${plural(heads.length, "head")} blunt`, at(-1), "vermillion")];
+  if (lengths.length > 1) made.push(tile(count(blunt[0]), `of ${plural(heads.length, "head")} blunt`, at(0), "green"));
   made.push(
     tile(decimal(median.peak_outside.at(-1), 2), "peak outside, median head", at(-1), "vermillion"),
     tile(decimal(median.first.at(-1), 2), "on the first token, median head", at(-1), "purple"),

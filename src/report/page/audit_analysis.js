@@ -109,6 +109,7 @@ function showDistances(analysis, id, measuredHere, size, across) {
     ].filter((c) => c.points.size);
     return {
       label: "distance",
+      legend: true,
       sizes: points.map((point) => point[size]),
       across,
       curves,
@@ -156,7 +157,7 @@ function criticalChart(lines) {
   const sizes = distinct(curves.flatMap((c) => [...c.points.keys()])).sort((a, b) => a - b);
   const ticks = [0.001, 0.003, 0.01, 0.03, 0.06, 0.1, 0.3, 1].filter((s) => s >= sizes[0] && s <= sizes.at(-1));
   const across = {label: "N / L", symbol: "N / L", format: (share) => decimal(share, 4), ticks};
-  return {label: "Kolmogorov–Smirnov", top: 1.02, sizes, across, curves};
+  return {label: "Kolmogorov–Smirnov", legend: true, top: 1.02, sizes, across, curves};
 }
 
 function criticalTable(critical, reading) {
@@ -190,6 +191,7 @@ function showSeparability({points, length}) {
   const mean = {part: "mean", log: false};
   liveChart(place, () => ({
     label: "share told apart",
+    legend: true,
     percent: true,
     top: 1.02,
     sizes: points.map(({top}) => top),
@@ -249,7 +251,7 @@ function showGradient({points, steps, length}) {
     const first = points.filter(({step}) => step === steps[0]);
     curves.push(constant(first, "published_bound", "published", {colour: "grey", dash: [2, 4]}));
     const sizes = distinct(points.map(({temperature}) => temperature));
-    return {label: "change / ε", sizes, across, curves, ...decadesAround(curves)};
+    return {label: "change / ε", legend: true, sizes, across, curves, ...decadesAround(curves)};
   });
   place.append(node("p", {class: "note"}, `L = ${count(length)}. Means over rows of each head.`));
 }

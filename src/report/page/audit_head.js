@@ -5,7 +5,14 @@ function headPanel(attention) {
   const words = node("p");
   const table = node("div");
   const charts = node("div");
-  const element = node("div", {id: "head"}, title, words, charts, table);
+  const note = node(
+    "p",
+    {class: "note"},
+    "Medians over rows, 95 % intervals in brackets. Bound: the largest weight that any key could have among so many " +
+      "whose scores lie within this spread." +
+      (attention.lengths.at(-1) > attention.trained_context ? " *: past the trained length." : ""),
+  );
+  const element = node("div", {id: "head"}, title, words, charts, table, note);
   let head = attention.heads[0];
   let redraws = [];
   return {
@@ -37,6 +44,7 @@ function curveOf({lengths}, field, name, colour, more = {}) {
 function weightChart(attention, head) {
   return {
     label: "weight",
+    legend: true,
     top: 1.02,
     sizes: attention.lengths,
     across: kTokens,
@@ -53,6 +61,7 @@ function entropyChart(attention, head) {
   const {lengths} = attention;
   return {
     label: "entropy, nats",
+    legend: true,
     top: 1.05 * Math.log(lengths.at(-1)),
     sizes: lengths,
     across: kTokens,
@@ -84,6 +93,5 @@ function headLengths({lengths, trained_context: trained}, head) {
       column("distance", "distance_outside", count),
     ],
     [...lengths.keys()],
-    "Medians over rows, 95 % intervals in brackets. Bound: the largest weight that any key could have among so many whose scores lie within this spread.",
   );
 }

@@ -10,6 +10,7 @@ function showProbe({kind, chat, seed, lengths, followed}) {
   const place = section("probe");
   liveChart(place, () => ({
     label: "share",
+    legend: true,
     percent: true,
     top: 1.02,
     sizes: lengths.map(({length}) => length),

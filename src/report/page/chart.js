@@ -2,7 +2,8 @@
 //
 // A chart is described by {curves, sizes, label, top, percent, reference}, and where they differ from items n by
 // {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {marks} are
-// vertical lines, {at, name}. A curve is {name, look, points, format, dotted, hollow, bare}, its points a Map from
+// vertical lines, {at, name}; {legend: true} names the curves below where their ends have no room for it, or do not
+// reach the largest size. A curve is {name, look, points, format, dotted, hollow, bare}, its points a Map from
 // size to {value, low, high}; low and high may be missing, and a bare curve has no dots.
 
 const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -13,12 +14,14 @@ const kLeastTickGap = 32; // pixels between the middles of two labels of sizes
 function liveChart(holder, describe) {
   const place = node("div", {class: "chart", role: "img", tabindex: "0"});
   const readout = node("p", {class: "readout"});
-  holder.append(place, readout);
+  const legend = chartLegend();
+  holder.append(place, legend.list, readout);
   let plot = null;
   const draw = () => {
     plot?.destroy();
     const description = describe();
     place.setAttribute("aria-label", spoken(description));
+    legend.show(description, place.clientWidth);
     const idle = () =>
       readout.replaceChildren(
         document.createTextNode("Point at the chart, or focus it and use the arrow keys, to read its numbers."),
@@ -48,6 +51,21 @@ function liveChart(holder, describe) {
     plot.setCursor({left: plot.valToPos(sizes[index], "x"), top: plot.over.clientHeight / 2});
   });
   return draw;
+}
+
+// Made anew only when the curves are others: samples of lines live as long as the page.
+function chartLegend() {
+  const list = node("ul", {class: "legend"});
+  let written = "";
+  const show = ({curves, sizes, legend}, width) => {
+    const ends = curves.every((c) => c.points.has(sizes.at(-1)));
+    list.hidden = !legend || (ends && width >= kWideEnoughForLabels);
+    const names = JSON.stringify(curves.map(({name, look}) => [name, look]));
+    if (list.hidden || names === written) return;
+    written = names;
+    list.replaceChildren(...curves.map((c) => node("li", {}, lineSample(c.look, c.dotted), shown(c.name))));
+  };
+  return {list, show};
 }
 
 const kItems = {label: "items n", symbol: "n", format: count};

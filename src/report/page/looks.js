@@ -48,14 +48,14 @@ function withAlpha(hex, alpha) {
 }
 
 // A short piece of the line, for legends.
-function lineSample({colour, dash}) {
+function lineSample({colour, dash}, dotted = false) {
   const canvas = node("canvas", {width: 52, height: 20, "aria-hidden": "true"});
   redrawWhenColoursChange(canvas, () => {
     const pen = canvas.getContext("2d");
     pen.clearRect(0, 0, 52, 20);
     pen.strokeStyle = paint(colour);
     pen.lineWidth = 5;
-    pen.setLineDash(dash.map((length) => 1.6 * length));
+    pen.setLineDash((dotted ? [2, 4] : dash).map((length) => 1.6 * length));
     pen.beginPath();
     pen.moveTo(1, 10);
     pen.lineTo(51, 10);
