@@ -162,7 +162,7 @@ int audit_lengths(const AuditOptions& o) {
   LengthAudit job(o, model, std::move(text));
   job.run();
   if (job.saves()) write_text(o.json, job.results(true).dump(1) + "\n");
-  write_audit_page(o.html, job.results(true));
+  if (!o.html.empty()) write_audit_page(o.html, job.results(true));
   if (o.json == "-") {
     print(job.results(true).dump(1) + "\n");
     return kOk;

@@ -15,7 +15,7 @@ void check_audit_page(const std::string& html) {
 }
 
 void write_audit_page(const std::string& html, const Json& results) {
-  if (!html.empty()) write_text(html, report::audit_page(results));
+  write_text(html, report::audit_page(results));
 }
 
 }  // namespace sharpmax::cli

@@ -1,8 +1,6 @@
 #include "report/audit_page_data.h"
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "report/html_page.h"
@@ -13,32 +11,62 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "sharpmax.audit/1";
-// About 8 bytes each.
-constexpr std::size_t kNumbersThatFit = 100'000;
-// Those whose intervals matter most in front.
-constexpr std::array kStatistics = {"peak_outside", "entropy_outside", "first",           "spread", "entropy",
-                                    "peak",         "support",         "distance_outside"};
+// Of all that is kept of each head; the rest of a page is less than 200 kB.
+constexpr std::size_t kBytesThatFit = 800'000;
 
-// How many of kStatistics have room for their intervals beside all medians and the bound.
-std::size_t intervals_that_fit(std::size_t heads, std::size_t lengths) {
-  const std::size_t each = std::max<std::size_t>(1, heads * lengths);
-  const std::size_t medians = each * (kStatistics.size() + 1);
-  if (medians >= kNumbersThatFit) return 0;
-  return std::min(kStatistics.size(), (kNumbersThatFit - medians) / (2 * each));
+struct Part {
+  const char* statistic;
+  enum What { medians, intervals } what;
+  bool always = false;
+};
+// What matters most in front: what does not fit is left out, and named.
+constexpr Part kParts[] = {{"peak_outside", Part::medians, true},
+                           {"entropy_outside", Part::medians, true},
+                           {"first", Part::medians, true},
+                           {"spread", Part::medians, true},
+                           {"entropy", Part::medians, true},
+                           {"distance_outside", Part::medians, true},
+                           {"peak_outside", Part::intervals},
+                           {"peak", Part::medians},
+                           {"support", Part::medians},
+                           {"entropy_outside", Part::intervals},
+                           {"first", Part::intervals},
+                           {"spread", Part::intervals},
+                           {"entropy", Part::intervals},
+                           {"peak", Part::intervals},
+                           {"distance_outside", Part::intervals},
+                           {"support", Part::intervals}};
+
+// One list over heads for each name: a thousand heads need not repeat the names.
+Json over_heads(const Json& heads, const char* name) {
+  Json list = Json::array();
+  for (const Json& head : heads) list.push_back(head.at(name));
+  return list;
 }
 
-Json head(const Json& measured, std::size_t with_interval) {
+Json over_heads(const Json& heads, const char* statistic, const char* part) {
+  Json list = Json::array();
+  for (const Json& head : heads) list.push_back(head.at(statistic).at(part));
+  return list;
+}
+
+Json lists_of(const Json& heads, const Part& part) {
+  if (part.what == Part::medians) return {{"median", over_heads(heads, part.statistic, "median")}};
+  return {{"low", over_heads(heads, part.statistic, "low")},
+          {"high", over_heads(heads, part.statistic, "high")}};
+}
+
+Json statistics(const Json& heads, std::size_t bytes, Json& left_out) {
   Json kept = Json::object();
-  for (const char* name :
-       {"layer", "head", "kind", "entropy_slope", "entropy_slope_outside", "blunting", "peak_bound"})
-    kept[name] = measured.at(name);
-  for (std::size_t i = 0; i < kStatistics.size(); ++i) {
-    const Json& field = measured.at(kStatistics[i]);
-    Json& curve = kept[kStatistics[i]];
-    curve["median"] = field.at("median");
-    if (i >= with_interval) continue;
-    curve["low"] = field.at("low");
-    curve["high"] = field.at("high");
+  for (const Part& part : kParts) {
+    const Json lists = lists_of(heads, part);
+    const std::size_t more = lists.dump().size();
+    if (!part.always && bytes + more > kBytesThatFit) {
+      left_out.push_back((part.what == Part::intervals ? "intervals of " : "") + std::string(part.statistic));
+      continue;
+    }
+    bytes += more;
+    kept[part.statistic].update(lists);
   }
   return kept;
 }
@@ -49,12 +77,12 @@ Json attention(const Json& measured) {
                            "blunt_heads", "kinds", "forecast"})
     kept[name] = measured.at(name);
   const Json& heads = measured.at("heads");
-  const std::size_t with_interval = intervals_that_fit(heads.size(), measured.at("lengths").size());
-  kept["without_interval"] = Json::array();
-  for (std::size_t i = with_interval; i < kStatistics.size(); ++i)
-    kept["without_interval"].push_back(kStatistics[i]);
-  kept["heads"] = Json::array();
-  for (const Json& one : heads) kept["heads"].push_back(head(one, with_interval));
+  for (const char* name :
+       {"layer", "head", "kind", "entropy_slope", "entropy_slope_outside", "blunting", "peak_bound"})
+    kept["over_heads"][name] = over_heads(heads, name);
+  Json left_out = Json::array();
+  kept["statistics_over_heads"] = statistics(heads, kept["over_heads"].dump().size(), left_out);
+  kept["left_out"] = std::move(left_out);
   return kept;
 }
 

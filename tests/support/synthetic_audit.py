@@ -86,7 +86,7 @@ def distance_point(length, top, reading):
 def critical_line(length, reading):
     tops = list(range(1, min(length, 41)))
     share = 0.2 if reading == "sum" else 0.9
-    statistic = [six(max(0.02, 0.95 - top / (share * length))) for top in tops]
+    statistic = [six(max(0.02, 0.95 - length / 1000 - top / (share * length))) for top in tops]
     critical = next((top for top, d in zip(tops, statistic) if d < 0.2), None)
     return {"length": length, "critical": critical, "largest_tried": tops[-1],
             "subsets": {"heads": 6, "tops": [critical] * 3, "median": critical, "lowest": critical, "highest": None},

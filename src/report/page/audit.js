@@ -2,6 +2,7 @@
 
 function showAudit(data) {
   const {attention, analysis, probe} = data;
+  if (attention) attention.heads = headsOf(attention);
   showTitle("audit", `${fileName(data.settings.model.file)}: ${auditSubject(data)}`);
   const verdict = document.getElementById("verdict");
   if (data.verdict) verdict.append(node("p", {}, data.verdict));
@@ -20,6 +21,17 @@ function showAudit(data) {
   if (analysis) showAnalysis(analysis);
   if (probe?.lengths.length) showProbe(probe);
   showAuditProvenance(data);
+}
+
+// The page holds one list over heads for each name; here is one object for each head.
+function headsOf({over_heads: plain, statistics_over_heads: statistics}) {
+  return plain.layer.map((_, i) => {
+    const head = {};
+    for (const [name, values] of Object.entries(plain)) head[name] = values[i];
+    for (const [name, parts] of Object.entries(statistics))
+      head[name] = Object.fromEntries(Object.entries(parts).map(([part, values]) => [part, values[i]]));
+    return head;
+  });
 }
 
 function fileName(path) {

@@ -140,7 +140,7 @@ function showCritical(analysis) {
     }),
   );
   const redraw = liveChart(place, () => criticalChart(critical[reading].against_drawn));
-  place.append(table, node("p", {class: "note"}, `Test: ${critical.test}; level ${critical.level}.`));
+  place.append(table, node("p", {class: "note"}, `Test: ${critical.test}; level ${critical.level}. Of subsets of the heads the median, and the range in brackets.`));
   fill();
 }
 
@@ -151,7 +151,7 @@ function criticalChart(lines) {
     const name = `L = ${count(line.length)}`;
     const whole = {name, look, bare: true, format: threeDigits, points: new Map([...line.tops.keys()].map(at))};
     if (line.critical === null) return [whole];
-    const dot = {...whole, name: `${name}, critical N = ${line.critical}`, bare: false};
+    const dot = {...whole, name: `${name}, critical N = ${line.critical}`, bare: false, unlisted: true};
     return [whole, {...dot, points: new Map([at(line.tops.indexOf(line.critical))])}];
   });
   const sizes = distinct(curves.flatMap((c) => [...c.points.keys()])).sort((a, b) => a - b);
@@ -182,7 +182,6 @@ function criticalTable(critical, reading) {
       [`${some}, bound`, (i) => bound[i].subsets?.median ?? null, subsets(bound)],
     ],
     [...drawn.keys()],
-    "Of subsets of the heads the median, and the range in brackets.",
   );
 }
 

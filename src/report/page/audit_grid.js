@@ -37,11 +37,11 @@ function showHeads(attention) {
   const left = node("div", {}, scrolling("Layers and heads", grid.table), legend, readout);
   section("heads").append(
     gridControls(attention, state, colour),
-    node("div", {class: "heads-beside"}, left, panel.element),
+    node("div", {class: "heads-beside"}, left, panel.element, panel.numbers),
   );
-  if (attention.without_interval.length)
+  if (attention.left_out.length)
     left.append(
-      node("p", {class: "note"}, `Intervals left out to keep this file small: ${attention.without_interval.join(", ")}.`),
+      node("p", {class: "note"}, `Left out to keep this file small: ${attention.left_out.join(", ").replaceAll("_", " ")}.`),
     );
   panel.draw();
   colour();
@@ -51,14 +51,15 @@ function showHeads(attention) {
 }
 
 function gridControls(attention, state, changed) {
-  const names = kHeadStatistics.map(({name}) => name);
+  const statistics = kHeadStatistics.filter(({isIn}) => !isIn || isIn(attention));
+  const names = statistics.map(({name}) => name);
   const lengths = attention.lengths.map(count);
   const length = choice("Tokens", lengths, lengths[state.length], (text) => {
     state.length = lengths.indexOf(text);
     changed();
   });
   const statistic = choice("Colour by", names, state.statistic.name, (name) => {
-    state.statistic = kHeadStatistics[names.indexOf(name)];
+    state.statistic = statistics[names.indexOf(name)];
     length.querySelector("select").disabled = !state.statistic.byLength;
     changed();
   });

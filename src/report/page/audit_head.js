@@ -3,35 +3,49 @@
 function headPanel(attention) {
   const title = node("h3");
   const words = node("p");
-  const table = node("div");
   const charts = node("div");
-  const note = node(
-    "p",
-    {class: "note"},
-    "Medians over rows, 95 % intervals in brackets. Bound: the largest weight that any key could have among so many " +
-      "whose scores lie within this spread." +
-      (attention.lengths.at(-1) > attention.trained_context ? " *: past the trained length." : ""),
-  );
-  const element = node("div", {id: "head"}, title, words, charts, table, note);
-  let head = attention.heads[0];
+  const table = node("div", {id: "head-lengths"});
+  const state = {head: attention.heads[0], log: false};
   let redraws = [];
+  const redraw = () => redraws.forEach((draw) => draw());
+  const axis = chips("checkbox", "Weights", [
+    {
+      text: "logarithmic",
+      checked: state.log,
+      changed: (on) => {
+        state.log = on;
+        redraw();
+      },
+    },
+  ]);
   return {
-    element,
+    element: node("div", {id: "head"}, title, words, axis, charts),
+    numbers: node("div", {class: "wide"}, table, headNote(attention)),
     // The charts measure the width of their place, so this waits until the panel is in the page.
     draw: () => {
-      redraws = [liveChart(charts, () => weightChart(attention, head)), liveChart(charts, () => entropyChart(attention, head))];
+      redraws = [weightChart, entropyChart].map((chart) => liveChart(charts, () => chart(attention, state)));
     },
-    show: (chosen) => {
-      head = chosen;
+    show: (head) => {
+      state.head = head;
       title.textContent = `Head ${headName(head)}`;
       words.textContent = shown(
         `Layer ${head.layer}, head ${head.head}: ${head.kind}. Blunt from: ${bluntingText(head.blunting)}. ` +
           `Slope of entropy against ln n: ${decimal(head.entropy_slope, 2)}; outside: ${decimal(head.entropy_slope_outside, 2)}.`,
       );
-      redraws.forEach((redraw) => redraw());
+      redraw();
       table.replaceChildren(scrolling(`Head ${headName(head)} at every length`, headLengths(attention, head)));
     },
   };
+}
+
+function headNote({lengths, trained_context: trained}) {
+  return node(
+    "p",
+    {class: "note"},
+    "Medians over rows, 95 % intervals in brackets. Bound: the largest weight that any key could have among so many " +
+      "whose scores lie within this spread. Distance: tokens back to the heaviest key outside." +
+      (lengths.at(-1) > trained ? " *: past the trained length." : ""),
+  );
 }
 
 function curveOf({lengths}, field, name, colour, more = {}) {
@@ -41,23 +55,25 @@ function curveOf({lengths}, field, name, colour, more = {}) {
   return {name, look: {colour, dash: []}, points, format: threeDigits, ...more};
 }
 
-function weightChart(attention, head) {
+function weightChart(attention, {head, log}) {
+  const bound = {look: {colour: "grey", dash: [7, 5]}, bare: true};
+  const curves = [
+    curveOf(attention, {median: head.peak_bound}, "bound", "grey", bound),
+    curveOf(attention, head.first, "first token", "purple"),
+    curveOf(attention, head.peak_outside, "peak outside", "vermillion"),
+  ];
   return {
     label: "weight",
     legend: true,
-    top: 1.02,
     sizes: attention.lengths,
     across: kTokens,
     marks: [trainedMark(attention)],
-    curves: [
-      curveOf(attention, {median: head.peak_bound}, "bound", "grey", {look: {colour: "grey", dash: [7, 5]}, bare: true}),
-      curveOf(attention, head.first, "first token", "purple"),
-      curveOf(attention, head.peak_outside, "peak outside", "vermillion"),
-    ],
+    curves,
+    ...(log ? {bottom: decadesAround(curves).bottom, top: 1} : {top: 1.02}),
   };
 }
 
-function entropyChart(attention, head) {
+function entropyChart(attention, {head}) {
   const {lengths} = attention;
   return {
     label: "entropy, nats",
@@ -75,22 +91,21 @@ function entropyChart(attention, head) {
 }
 
 function headLengths({lengths, trained_context: trained}, head) {
-  const column = (title, field, format) => [
-    title,
-    (i) => head[field].median[i],
-    (value, i) => withInterval(head[field], i, format),
-  ];
+  const column = (title, field, format) =>
+    field in head
+      ? [[title, (i) => head[field].median[i], (value, i) => withInterval(head[field], i, format)]]
+      : [];
   return plainTable(
     [
       ["tokens", (i) => lengths[i], (n) => count(n) + (n > trained ? "*" : "")],
-      column("peak outside", "peak_outside", threeDigits),
+      ...column("peak outside", "peak_outside", threeDigits),
       ["bound", (i) => head.peak_bound[i], threeDigits],
-      column("first token", "first", threeDigits),
-      column("entropy", "entropy", (v) => decimal(v, 2)),
-      column("outside", "entropy_outside", (v) => decimal(v, 2)),
-      column("spread", "spread", oneDigit),
-      column("support", "support", count),
-      column("distance", "distance_outside", count),
+      ...column("first token", "first", threeDigits),
+      ...column("entropy", "entropy", (v) => decimal(v, 2)),
+      ...column("outside", "entropy_outside", (v) => decimal(v, 2)),
+      ...column("spread", "spread", oneDigit),
+      ...column("support", "support", count),
+      ...column("distance", "distance_outside", count),
     ],
     [...lengths.keys()],
   );

@@ -28,6 +28,7 @@ function byLength(name, field, format, scale) {
     value: (head, i) => head[field].median[i],
     write: (head, i) => withInterval(head[field], i, format),
     scale: scale ?? ((attention) => scaleTo(Math.max(...measured(attention, field), 1e-9), format)),
+    isIn: ({heads}) => field in heads[0],
     byLength: true,
   };
 }

@@ -3,8 +3,9 @@
 // A chart is described by {curves, sizes, label, top, percent, reference}, and where they differ from items n by
 // {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {marks} are
 // vertical lines, {at, name}; {legend: true} names the curves below where their ends have no room for it, or do not
-// reach the largest size. A curve is {name, look, points, format, dotted, hollow, bare}, its points a Map from
-// size to {value, low, high}; low and high may be missing, and a bare curve has no dots.
+// reach the largest size. A curve is {name, look, points, format, dotted, hollow, bare, unlisted}, its points
+// a Map from size to {value, low, high}; low and high may be missing, a bare curve has no dots, an unlisted one no
+// place in the legend.
 
 const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const kWideEnoughForLabels = 640;
@@ -63,7 +64,8 @@ function chartLegend() {
     const names = JSON.stringify(curves.map(({name, look}) => [name, look]));
     if (list.hidden || names === written) return;
     written = names;
-    list.replaceChildren(...curves.map((c) => node("li", {}, lineSample(c.look, c.dotted), shown(c.name))));
+    const listed = curves.filter((c) => !c.unlisted);
+    list.replaceChildren(...listed.map((c) => node("li", {}, lineSample(c.look, c.dotted), shown(c.name))));
   };
   return {list, show};
 }

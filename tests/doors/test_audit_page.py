@@ -1,0 +1,265 @@
+"""The page of an audit as a reader meets it: in a browser, without a network, at two widths, in light and in dark.
+
+The results are synthetic, tests/support/synthetic_audit.py, but for those that `sharpmax audit` measures itself.
+"""
+import copy
+import json
+import subprocess
+
+import pytest
+from page_in_browser import (COLUMNS_WITH, HOSTILE, LOOKS, MAKER, browser, opened, percent,  # noqa: F401
+                             write_page)
+from synthetic_audit import LENGTHS, synthetic_audit
+from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
+
+FIGURES = ["distance-length", "distance-top", "critical-top", "separability", "gradient"]
+CELLS = """(rows) => rows.map((row) => [...row.cells].map(
+    (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
+TEXTS = "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(results, file) of an audit with every section."""
+    results = synthetic_audit()
+    return results, write_page(results, tmp_path_factory.mktemp("page") / "audit.html")
+
+
+def worst_first(heads):
+    return sorted(heads, key=lambda h: (h["kind"] == "sink", h["peak_outside"]["median"][-1]))
+
+
+def name(head):
+    return f"{head['layer']}.{head['head']}"
+
+
+@pytest.mark.parametrize("width,scheme", LOOKS)
+def test_the_page_is_silent_alone_and_fits_its_width_and_no_chart_is_blank(browser, made, width, scheme):
+    with opened(browser, made[1], width, scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+        def share(place, colour):
+            return page.evaluate(COLUMNS_WITH, [page.query_selector(f"{place} .uplot canvas"), colour])
+
+        for figure in ["by-length", "probe", "distance-length", "distance-top", "separability"]:
+            assert share("#" + figure, "vermillion") > 0.5, figure
+        assert share("#probe", "green") > 0.2  # dashed
+        assert all(share("#critical-top", colour) > 0.2 for colour in ("blue", "sky", "green"))
+        assert share("#gradient", "vermillion") > 0.5 and share("#gradient", "grey") > 0.2
+        weights, entropies = page.query_selector_all("#head .uplot canvas")
+        assert page.evaluate(COLUMNS_WITH, [weights, "vermillion"]) > 0.5
+        assert page.evaluate(COLUMNS_WITH, [weights, "grey"]) > 0.2  # the bound, dashed
+        assert page.evaluate(COLUMNS_WITH, [entropies, "green"]) > 0.5
+
+
+def test_every_number_is_that_of_the_results(browser, made):
+    results, path = made
+    attention = results["attention"]
+    with opened(browser, path) as page:
+        assert page.inner_text("#verdict").startswith(results["verdict"])
+        assert page.text_content("#provenance code") == results["command"]
+        over = attention["median_over_heads"]
+        assert page.eval_on_selector_all("#all-lengths tbody tr", CELLS) == [
+            [n, *(over[f][i] for f in ("entropy", "peak", "first", "peak_outside", "entropy_outside", "spread")),
+             attention["blunt_heads"][i]] for i, n in enumerate(LENGTHS)]
+        heads = page.eval_on_selector_all("#all-heads tbody tr", CELLS)
+        order = worst_first(attention["heads"])
+        assert [row[2:] for row in heads] == [
+            [h["peak_outside"]["median"][0], h["peak_outside"]["median"][-1], h["entropy_outside"]["median"][-1],
+             h["entropy_slope_outside"], h["spread"]["median"][-1], h["blunting"]["length"]] for h in order]
+        texts = page.eval_on_selector_all("#all-heads tbody tr", TEXTS)
+        last = order[0]["peak_outside"]
+        assert texts[0][:2] == [name(order[0]), order[0]["kind"]]
+        assert texts[0][3] == f"{last['median'][-1]:.3f} ({last['low'][-1]:.3f}–{last['high'][-1]:.3f})"
+        assert page.eval_on_selector_all("#all-forecasts tbody tr", CELLS) == [
+            [e["from"], e["to"], *(e[rule]["median"] for rule in ("ours", "no_change", "power_law"))]
+            for e in attention["forecast"]["errors"]]
+
+
+def test_paper_b_and_the_probe_are_those_of_the_results(browser, made):
+    results, path = made
+    with opened(browser, path) as page:
+        findings = page.eval_on_selector_all("#findings tbody tr", TEXTS)
+        assert findings == [[{True: "holds", False: "no", None: "open"}[f["holds"]], f["claim"], f["found"], f["rule"]]
+                            for f in results["analysis"]["findings"]]
+        assert "1 of 2 findings of paper B holds here; not: it has a plateau" in page.text_content("#verdict")
+        lines = results["analysis"]["critical_top"]["sum"]["against_drawn"]
+        assert [row[:3] for row in page.eval_on_selector_all("#critical-top tbody tr", CELLS)] == [
+            [line["length"], line["critical"], line["critical"] and line["critical"] / line["length"]] for line in lines]
+        # The other reading of the distance, and a number read off the chart by keyboard.
+        page.locator("#distance-length").get_by_label("norm of what is left out").check()
+        page.focus("#distance-length .chart")
+        page.keyboard.press("ArrowRight")
+        point = results["analysis"]["distance_length"]["points"]["norm"][0]
+        readout = page.text_content("#distance-length .readout")
+        chosen = point["chosen"]
+        assert readout.startswith("L = 32")
+        assert (f"most weight {chosen['median']:.3f} ({chosen['lower_quartile']:.3f}–{chosen['upper_quartile']:.3f})"
+                in readout)
+        assert "theorem 1.1" not in readout  # there is none of this reading
+        probe = results["probe"]["lengths"]
+        rows = page.eval_on_selector_all("#all-probes tbody tr", "(r) => r.map((x) => [...x.cells].map((c) => c.textContent))")
+        assert [row[:3] + row[4:6] for row in rows] == [
+            [f"{at['length']:,}", "40", percent(at["share"]), name(at["best_heads"][0]),
+             f"{at['best_heads'][0]['answering_weight']:.3f}"] for at in probe]
+        # The head followed over lengths is the one that looks best at the longest.
+        page.focus("#probe .chart")
+        page.keyboard.press("ArrowRight")
+        best = probe[-1]["best_heads"][0]
+        place = best["layer"] * results["probe"]["heads"] + best["head"]
+        assert (f"weight, head {name(best)} {percent(probe[0]['answering_weight'][place])}"
+                in page.text_content("#probe .readout"))
+
+
+def test_a_cell_opens_its_head_by_mouse_and_by_keyboard(browser, made):
+    results, path = made
+    heads = {name(h): h for h in results["attention"]["heads"]}
+
+    def shown_head(page):
+        found = page.text_content("#head h3").removeprefix("Head ")
+        assert page.eval_on_selector("[aria-selected=true]", "(cell) => cell.dataset.head") == found
+        head = heads[found]
+        assert [row[1:4] for row in page.eval_on_selector_all("#head-lengths tbody tr", CELLS)] == [
+            [head["peak_outside"]["median"][i], head["peak_bound"][i], head["first"]["median"][i]]
+            for i in range(len(LENGTHS))]
+        page.focus("#head .chart")
+        page.keyboard.press("ArrowRight")
+        assert (f"bound {head['peak_bound'][0]:.3f} · first token {head['first']['median'][0]:.3f}"
+                in page.text_content("#head .readout"))
+        return found
+
+    with opened(browser, path) as page:
+        assert shown_head(page) == name(worst_first(heads.values())[0])
+        page.click("[data-head='2.1']")
+        assert shown_head(page) == "2.1"
+        page.focus("[data-head='2.1']")
+        for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowLeft", "Home", "ArrowUp"):
+            page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.dataset.head") == "1.0"
+        assert page.eval_on_selector_all("#heads [role=gridcell][tabindex='0']", "(cells) => cells.length") == 1
+        page.keyboard.press("Enter")
+        assert shown_head(page) == "1.0"
+        page.locator("#all-heads").get_by_role("button", name="0.2", exact=True).click()
+        assert shown_head(page) == "0.2"
+
+
+def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
+    results, path = made
+    heads = results["attention"]["heads"]
+
+    def cells(page):
+        return page.eval_on_selector_all("#heads [role=gridcell]", """(cells) => cells.map((cell) => [
+            cell.dataset.head, JSON.parse(cell.dataset.value), getComputedStyle(cell).backgroundColor])""")
+
+    choices = {"peak outside": "peak_outside", "entropy, nats": "entropy", "weight of the first token": "first",
+               "spread of scores": "spread"}
+    with opened(browser, path) as page:
+        lengths = page.locator("#heads select").nth(1)
+        for words, field in choices.items():
+            page.get_by_label("Colour by").select_option(label=words)
+            for i, n in list(enumerate(LENGTHS))[::3]:
+                lengths.select_option(label=f"{n:,}")
+                found = cells(page)
+                assert [c[:2] for c in found] == [[name(h), h[field]["median"][i]] for h in heads]
+                # Green, unlike red and blue, grows all along the ramp.
+                by_value = sorted(found, key=lambda c: c[1])
+                greens = [int(colour.split(",")[1]) for _, _, colour in by_value]
+                assert greens == sorted(greens) and (field == "spread" or greens[-1] > greens[0])
+        page.hover("[data-head='1.2']")
+        spread = next(h for h in heads if name(h) == "1.2")["spread"]
+        assert (f"spread of scores {spread['median'][-1]:.1f} ({spread['low'][-1]:.1f}–{spread['high'][-1]:.1f}) at 4,096"
+                in page.text_content("#heads .readout"))
+        page.get_by_label("Colour by").select_option(label="slope of entropy against ln n")
+        assert [c[1] for c in cells(page)] == [h["entropy_slope"] for h in heads]
+        assert lengths.is_disabled()
+        page.get_by_label("Colour by").select_option(label="blunting length")
+        assert [c[1] for c in cells(page)] == [h["blunting"]["length"] for h in heads]
+        unknown = page.eval_on_selector_all("#heads td.unknown", "(cells) => cells.map((c) => c.dataset.head)")
+        assert unknown == [name(h) for h in heads if h["blunting"]["length"] is None] != []
+
+
+@pytest.mark.parametrize("sections,shown", [
+    (["attention"], ["heads", "worst", "by-length", "forecast", "provenance"]),
+    (["analysis"], ["findings", *FIGURES, "provenance"]), (["probe"], ["probe", "provenance"]), ([], ["provenance"])])
+def test_what_was_not_measured_has_no_place(browser, tmp_path, sections, shown):
+    results = synthetic_audit(sections)
+    results["complete"] = bool(sections)
+    with opened(browser, write_page(results, tmp_path / "page.html"), 375) as page:
+        assert page.eval_on_selector_all("main section:not([hidden])", "(all) => all.map((s) => s.id)") == shown
+        assert ("not finished" in page.text_content("#verdict")) == (not sections)
+
+
+def test_one_analysis_and_one_length_are_shown_alone(browser, tmp_path):
+    results = synthetic_audit(lengths=[64])
+    for other in ["distance_length", "distance_top", "critical_top", "gradient"]:
+        del results["analysis"][other]
+    with opened(browser, write_page(results, tmp_path / "page.html")) as page:
+        shown = page.eval_on_selector_all("main section:not([hidden])", "(all) => all.map((s) => s.id)")
+        assert shown == ["heads", "worst", "by-length", "findings", "separability", "probe", "provenance"]
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_hostile_strings_are_shown_and_nothing_more(browser, made, tmp_path, width):
+    results, text = copy.deepcopy(made[0]), "\n".join(HOSTILE)
+    for field in ("command", "sharpmax", "verdict"):
+        results[field] = text
+    results["settings"]["text"] = text
+    results["settings"]["model"] |= {"file": text, "normalizer": text, text: text}
+    for head in results["attention"]["heads"]:
+        head["kind"] = head["blunting"]["how"] = text
+        head["blunting"]["length"] = None
+    analysis, probe = results["analysis"], results["probe"]
+    for finding in analysis["findings"]:
+        finding |= {"claim": text, "found": text, "rule": text}
+    analysis["vectors"] = analysis["critical_top"]["test"] = probe["kind"] = text
+    analysis["notes"] = probe["lengths"][0]["wrong"] = HOSTILE
+    with opened(browser, write_page(results, tmp_path / "page.html"), width) as page:
+        page.click("[data-head='2.1']")
+        page.hover("[data-head='2.2']")
+        page.click("#probe summary")
+        assert page.evaluate("window.pwned") is None
+        assert page.query_selector_all("img, svg, main script, #verdict script") == []
+        inert = text.replace("\u202e", "\\u202e")
+        assert page.text_content("#provenance code") == inert
+        for place in ("#verdict", "#head", "#heads .readout", "#findings", "#provenance dl", "#probe"):
+            assert inert.split("\n")[0] in page.text_content(place), place
+        assert "\u202e" not in page.inner_text("body") and "\u202e" not in page.title()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_thousand_heads_fit_in_a_megabyte_and_what_was_left_out_is_named(browser, tmp_path):
+    results = synthetic_audit(["attention"], layers=32, heads=32, lengths=[64 << i for i in range(8)])
+    path = write_page(results, tmp_path / "page.html")
+    assert path.stat().st_size < 1_000_000
+    with opened(browser, path, 375) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+        assert "Left out to keep this file small: support, intervals of entropy outside, intervals of first" in page.text_content("#heads")
+        head = worst_first(results["attention"]["heads"])[0]["peak_outside"]
+        texts = page.eval_on_selector_all("#head-lengths tbody tr", TEXTS)
+        assert texts[-1][1] == f"{head['median'][-1]:.3f} ({head['low'][-1]:.3f}–{head['high'][-1]:.3f})"
+        assert "(" not in texts[-1][4]
+
+
+def test_results_of_another_shape_are_refused_in_one_sentence():
+    for change, wanted in [({"schema": "sharpmax.audit/2"}, b"'sharpmax.audit/2'; wanted 'sharpmax.audit/1'"),
+                           ({"attention": {"lengths": []}}, b"not of schema sharpmax.audit/1")]:
+        done = subprocess.run([str(MAKER)], input=json.dumps(synthetic_audit() | change).encode(), capture_output=True,
+                              timeout=60)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert wanted in done.stderr and done.stderr.count(b"\n") == 1
+
+
+def test_audit_writes_the_page_of_what_it_measured(browser, tmp_path):
+    folder = write_tiny_folder(tmp_path)
+    (folder / "book.txt").write_text(TEXT * 6)
+    words = ["audit", folder, "--text", folder / "book.txt", "--lengths", "16,32,64"]
+    done = sharpmax(*words, "--json", folder / "a.json", "-o", folder / "<a>.html")
+    assert done.returncode == 0, done
+    results = json.loads((folder / "a.json").read_text())
+    with opened(browser, folder / "<a>.html") as page:
+        assert page.inner_text("#verdict").startswith(results["verdict"])
+        assert page.text_content("#provenance code") == results["command"]
+        assert [row[-1] for row in page.eval_on_selector_all("#all-lengths tbody tr", CELLS)] == (
+            results["attention"]["blunt_heads"])
+    assert "a page needs a file" in refused(2, *words, "-o", "-")
+    refused(3, *words, "-o", folder / "no such folder" / "page.html")
