@@ -261,5 +261,11 @@ def test_audit_writes_the_page_of_what_it_measured(browser, tmp_path):
         assert page.text_content("#provenance code") == results["command"]
         assert [row[-1] for row in page.eval_on_selector_all("#all-lengths tbody tr", CELLS)] == (
             results["attention"]["blunt_heads"])
+    done = sharpmax(*words, "--analysis", "separability", "--json", folder / "b.json", "-o", folder / "b.html")
+    assert done.returncode == 0, done
+    findings = json.loads((folder / "b.json").read_text())["analysis"]["findings"]
+    with opened(browser, folder / "b.html") as page:
+        assert [row[2] for row in page.eval_on_selector_all("#findings tbody tr", TEXTS)] == [f["found"] for f in findings]
+        assert page.query_selector("#separability .uplot canvas")
     assert "a page needs a file" in refused(2, *words, "-o", "-")
     refused(3, *words, "-o", folder / "no such folder" / "page.html")
