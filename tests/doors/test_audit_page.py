@@ -15,6 +15,7 @@ from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
 FIGURES = ["distance-length", "distance-top", "critical-top", "separability", "gradient"]
 CELLS = """(rows) => rows.map((row) => [...row.cells].map(
     (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
+FINDINGS = "(lines) => lines.map((line) => [...line.children].map((part) => part.textContent))"
 TEXTS = "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
 
 
@@ -79,9 +80,9 @@ def test_every_number_is_that_of_the_results(browser, made):
 def test_paper_b_and_the_probe_are_those_of_the_results(browser, made):
     results, path = made
     with opened(browser, path) as page:
-        findings = page.eval_on_selector_all("#findings tbody tr", TEXTS)
-        assert findings == [[{True: "holds", False: "no", None: "open"}[f["holds"]], f["claim"], f["found"], f["rule"]]
-                            for f in results["analysis"]["findings"]]
+        assert page.eval_on_selector_all("#findings li", FINDINGS) == [
+            [{True: "holds", False: "no", None: "open"}[f["holds"]], f["claim"], f"Here: {f['found']}.", f"It holds if {f['rule']}."]
+            for f in results["analysis"]["findings"]]
         assert "1 of 2 findings of paper B holds here; not: it has a plateau" in page.text_content("#verdict")
         lines = results["analysis"]["critical_top"]["sum"]["against_drawn"]
         assert [row[:3] for row in page.eval_on_selector_all("#critical-top tbody tr", CELLS)] == [
@@ -170,6 +171,7 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
         assert (f"spread of scores {spread['median'][-1]:.1f} ({spread['low'][-1]:.1f}–{spread['high'][-1]:.1f}) at 4,096"
                 in page.text_content("#heads .readout"))
         page.get_by_label("Colour by").select_option(label="slope of entropy against ln n")
+        assert "Head 1.2" in (said := page.text_content("#heads .readout")) and "slope of entropy" in said
         assert [c[1] for c in cells(page)] == [h["entropy_slope"] for h in heads]
         assert lengths.is_disabled()
         page.get_by_label("Colour by").select_option(label="blunting length")
@@ -265,7 +267,15 @@ def test_audit_writes_the_page_of_what_it_measured(browser, tmp_path):
     assert done.returncode == 0, done
     findings = json.loads((folder / "b.json").read_text())["analysis"]["findings"]
     with opened(browser, folder / "b.html") as page:
-        assert [row[2] for row in page.eval_on_selector_all("#findings tbody tr", TEXTS)] == [f["found"] for f in findings]
+        assert [line[2] for line in page.eval_on_selector_all("#findings li", FINDINGS)] == [
+            f"Here: {f['found']}." for f in findings]
         assert page.query_selector("#separability .uplot canvas")
+    done = sharpmax("audit", folder, "--probe", "max", "--questions", "2", "--lengths", "64,128", "--json", folder / "c.json",
+                    "-o", folder / "c.html")
+    assert done.returncode == 0, done
+    lengths = json.loads((folder / "c.json").read_text())["probe"]["lengths"]
+    with opened(browser, folder / "c.html") as page:
+        assert [row[2] for row in page.eval_on_selector_all("#all-probes tbody tr", TEXTS)] == [
+            percent(at["share"]) for at in lengths]
     assert "a page needs a file" in refused(2, *words, "-o", "-")
     refused(3, *words, "-o", folder / "no such folder" / "page.html")

@@ -33,18 +33,15 @@ function showFindings(analysis) {
   const line = ({claim, found, rule: judged, holds}) => {
     const [style, word] = holds === null ? ["open", "open"] : holds ? ["holds", "holds"] : ["fails", "no"];
     return node(
-      "tr",
+      "li",
       {},
-      node("td", {class: "words " + style}, word),
-      node("td", {class: "words"}, claim),
-      node("td", {class: "words"}, found),
-      node("td", {class: "words"}, judged),
+      node("span", {class: style}, word),
+      node("strong", {}, claim),
+      node("span", {}, `Here: ${found}.`),
+      node("small", {}, `It holds if ${judged}.`),
     );
   };
-  const titles = ["", "paper B", "here", "it holds if"];
-  const head = node("thead", {}, node("tr", {}, ...titles.map((text) => node("th", {scope: "col", class: "words"}, text))));
-  const table = node("table", {class: "findings"}, head, node("tbody", {}, ...findings.map(line)));
-  if (findings.length) place.append(scrolling("Findings", table));
+  if (findings.length) place.append(node("ul", {class: "findings"}, ...findings.map(line)));
   place.append(
     node(
       "p",
@@ -151,7 +148,7 @@ function criticalChart(lines) {
     const name = `L = ${count(line.length)}`;
     const whole = {name, look, bare: true, format: threeDigits, points: new Map([...line.tops.keys()].map(at))};
     if (line.critical === null) return [whole];
-    const dot = {...whole, name: `${name}, critical N = ${line.critical}`, bare: false, unlisted: true};
+    const dot = {...whole, name: `${name}, critical N = ${line.critical}`, bare: false, dotSize: 10, unlisted: true};
     return [whole, {...dot, points: new Map([at(line.tops.indexOf(line.critical))])}];
   });
   const sizes = distinct(curves.flatMap((c) => [...c.points.keys()])).sort((a, b) => a - b);

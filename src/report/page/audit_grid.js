@@ -2,18 +2,19 @@
 
 // Returns what opens a head: open(head, {scroll}).
 function showHeads(attention) {
-  const state = {statistic: kHeadStatistics[0], length: attention.lengths.length - 1, head: null};
+  const state = {statistic: kHeadStatistics[0], length: attention.lengths.length - 1, head: null, said: null};
   const panel = headPanel(attention);
   const readout = node("p", {class: "readout"});
   const legend = node("div");
   const grid = headGrid(attention, {
-    say: (head) => (readout.textContent = shown(`Head ${headName(head)}, ${head.kind}: ${wordsOf(head)}`)),
+    say: (head) => say((state.said = head)),
     choose: (head) => open(head, {scroll: true}),
   });
   const wordsOf = (head) => {
     const {name, write, byLength: varies} = state.statistic;
     return `${name} ${write(head, state.length)}` + (varies ? ` at ${count(attention.lengths[state.length])} tokens` : "");
   };
+  const say = (head) => (readout.textContent = shown(`Head ${headName(head)}, ${head.kind}: ${wordsOf(head)}`));
   const colour = () => {
     const {value, scale, name} = state.statistic;
     const {low, high, share} = scale(attention);
@@ -25,6 +26,7 @@ function showHeads(attention) {
       cell.dataset.value = found;
       cell.setAttribute("aria-label", shown(`Head ${headName(head)}: ${wordsOf(head)}`));
     }
+    if (state.said) say(state.said);
   };
   const open = (head, {scroll = false} = {}) => {
     if (state.head) grid.cells.get(state.head).setAttribute("aria-selected", "false");

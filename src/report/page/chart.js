@@ -4,8 +4,8 @@
 // {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {marks} are
 // vertical lines, {at, name}; {legend: true} names the curves below where their ends have no room for it, or do not
 // reach the largest size. A curve is {name, look, points, format, dotted, hollow, bare, unlisted}, its points
-// a Map from size to {value, low, high}; low and high may be missing, a bare curve has no dots, an unlisted one no
-// place in the legend.
+// a Map from size to {value, low, high}; low and high may be missing, a bare curve has no dots ({dotSize}: of pixels),
+// an unlisted one no place in the legend.
 
 const kFont = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const kWideEnoughForLabels = 640;
@@ -124,7 +124,7 @@ function options(description, width, pointedAt) {
 
 function seriesOf(curve) {
   const stroke = paint(curve.look.colour);
-  const points = {show: !curve.bare, size: 6, width: 1.5, stroke, fill: curve.hollow ? paint("card") : stroke};
+  const points = {show: !curve.bare, size: curve.dotSize ?? 6, width: 1.5, stroke, fill: curve.hollow ? paint("card") : stroke};
   const unseen = {stroke: "transparent", width: 0, points: {show: false}};
   return [{stroke, width: 2.25, dash: curve.dotted ? [2, 4] : curve.look.dash, points, spanGaps: true}, unseen, unseen];
 }
@@ -212,7 +212,11 @@ function drawMark(u, {at, name}) {
   pen.stroke();
   pen.font = scaledFont();
   pen.textAlign = left ? "right" : "left";
-  pen.fillText(name, x + (left ? -5 : 5) * uPlot.pxRatio, u.bbox.top + 12 * uPlot.pxRatio);
+  const place = [x + (left ? -5 : 5) * uPlot.pxRatio, u.bbox.top + 12 * uPlot.pxRatio];
+  pen.lineWidth = 4 * uPlot.pxRatio;
+  pen.strokeStyle = paint("card");
+  pen.strokeText(name, ...place);
+  pen.fillText(name, ...place);
   pen.restore();
 }
 
