@@ -209,9 +209,10 @@ std::string report_of(const AuditHeader& header, const Findings& f, bool all, bo
 
 std::string head_report(const Findings& f, const HeadFindings& head, bool colour) {
   std::string text =
-      fmt::format("Head {}: {}; blunt from {}; slope of its entropy against ln n {} ({} outside)\n",
-                  place_text(head.place), name_of(head.kind), blunting_text(head.blunting),
-                  two(head.entropy_slope), two(head.entropy_slope_outside));
+      wrapped(fmt::format("Head {}: {}; blunt at {}; slope of its entropy against ln n {} ({} outside)",
+                          place_text(head.place), name_of(head.kind), blunting_text(head.blunting),
+                          two(head.entropy_slope), two(head.entropy_slope_outside))) +
+      "\n\n";
   Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
                Align::right, Align::right, Align::right});
   table.add({{"tokens", Ink::bold},
