@@ -8,6 +8,7 @@
 
 #include "base/text_file.h"
 #include "cli/audit_page.h"
+#include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -38,22 +39,10 @@ std::vector<std::int64_t> lengths_of(const ProbeOptions& o, std::int64_t context
 std::vector<ProbeResult> earlier(const ProbeOptions& o, const Json& settings, std::size_t most) {
   std::vector<ProbeResult> results;
   if (!o.resume || !std::filesystem::exists(o.json)) return results;
-  try {
-    const Json json = Json::parse(read_text(o.json));
-    if (json.at("schema") != kSchema)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: not a {}", o.json, kSchema));
-    if (json.at("settings") != settings)
-      throw Error(
-          ErrorCode::bad_file,
-          fmt::format(
-              "{}: it was measured under other settings; another --json file or no --resume was wanted",
-              o.json));
+  resume_from(o.json, kSchema, settings, [&](const Json& json) {
     for (const Json& length : json.at("probe").at("lengths"))
       results.push_back(audit::probe_result_in(length));
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::bad_file,
-                fmt::format("{}: not results that can be resumed: {}", o.json, error.what()));
-  }
+  });
   if (results.size() > most)
     throw Error(ErrorCode::bad_file, fmt::format("{}: it has too many lengths", o.json));
   return results;

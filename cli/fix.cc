@@ -9,6 +9,7 @@
 #include "audit/fix/fix_json.h"
 #include "audit/fix/llama_cpp_setting.h"
 #include "base/text_file.h"
+#include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "model/transformer/normalizer_table_json.h"
 #include "sharpmax/error.h"
@@ -118,21 +119,10 @@ std::vector<audit::TriedRule> earlier_trials(const FixOptions& o, const Json& se
                                              const model::Configuration& c) {
   std::vector<audit::TriedRule> trials;
   if (!o.resume || !std::filesystem::exists(o.json)) return trials;
-  try {
-    const Json json = Json::parse(read_text(o.json));
-    if (json.at("schema") != kSchema)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: not a {}", o.json, kSchema));
-    if (json.at("settings") != settings)
-      throw Error(
-          ErrorCode::bad_file,
-          fmt::format("{}: it was made under other settings; another --json file or no --resume was wanted",
-                      o.json));
+  resume_from(o.json, kSchema, settings, [&](const Json& json) {
     for (const Json& trial : json.at("trials"))
       trials.push_back(audit::tried_rule_in(trial, o.json, c.layers, c.heads));
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::bad_file,
-                fmt::format("{}: not results that can be resumed: {}", o.json, error.what()));
-  }
+  });
   return trials;
 }
 

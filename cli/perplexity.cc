@@ -65,7 +65,7 @@ PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
                   {"length", length},
                   {"special", o.text.special}};
   if (o.resume && o.json.empty()) refuse("--resume goes with --json FILE");
-  if (o.resume && std::filesystem::exists(o.json)) run.chunks = chunks_in(read_text(o.json), o.json, run);
+  if (o.resume && std::filesystem::exists(o.json)) run.chunks = chunks_in(o.json, run);
   return run;
 }
 

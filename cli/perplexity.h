@@ -30,8 +30,7 @@ struct PerplexityRun {
 // Schema sharpmax.perplexity/1. Not-a-number is null.
 Json to_json(const PerplexityRun& run, double seconds);
 // The chunks of an earlier run. Error{bad_file} where the file is not one of these settings.
-std::vector<model::ChunkLosses> chunks_in(const std::string& text, const std::string& name,
-                                          const PerplexityRun& run);
+std::vector<model::ChunkLosses> chunks_in(const std::string& file, const PerplexityRun& run);
 std::string report_of(const PerplexityRun& run, bool colour);
 
 }  // namespace sharpmax::cli

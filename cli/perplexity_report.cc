@@ -5,6 +5,7 @@
 #include "base/in_quotes.h"
 #include "cli/command.h"
 #include "cli/perplexity.h"
+#include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -65,31 +66,18 @@ Json to_json(const PerplexityRun& run, double seconds) {
   return json;
 }
 
-std::vector<model::ChunkLosses> chunks_in(const std::string& text, const std::string& name,
-                                          const PerplexityRun& run) {
+std::vector<model::ChunkLosses> chunks_in(const std::string& file, const PerplexityRun& run) {
   std::vector<model::ChunkLosses> chunks;
-  try {
-    const Json json = Json::parse(text);
-    if (json.at("schema") != kSchema)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: not a {}", name, kSchema));
-    if (json.at("settings") != run.settings)
-      throw Error(
-          ErrorCode::bad_file,
-          fmt::format(
-              "{}: it was measured under other settings; another --json file or no --resume was wanted",
-              name));
+  resume_from(file, kSchema, run.settings, [&](const Json& json) {
     for (const Json& entry : json.at("chunks")) {
       model::ChunkLosses chunk{.first = entry.at("first").get<std::int64_t>()};
       chunk.likeliest = entry.at("likeliest").get<std::int64_t>();
       for (const Json& loss : entry.at("losses")) chunk.losses.push_back(loss_in(loss));
       chunks.push_back(std::move(chunk));
     }
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::bad_file,
-                fmt::format("{}: not results that can be resumed: {}", name, error.what()));
-  }
+  });
   if (static_cast<std::int64_t>(chunks.size()) > run.wanted_chunks)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: it has {} chunks; at most {} were wanted", name,
+    throw Error(ErrorCode::bad_file, fmt::format("{}: it has {} chunks; at most {} were wanted", file,
                                                  chunks.size(), run.wanted_chunks));
   return chunks;
 }
