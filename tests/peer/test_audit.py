@@ -1,12 +1,14 @@
 """Rows that `sharpmax audit` keeps, against the attention matrices of transformers on the same tokens."""
 import json
+import os
 
 import numpy
 import pytest
 import torch
 import transformers
 
-from tiny_folder import TEXT, sharpmax, write_tiny_folder
+from fetched import MODEL, TEXT as BOOK, model_or_skip
+from tiny_folder import BINARY, TEXT, sharpmax, write_tiny_folder
 
 LENGTHS = [32, 96, 200]
 
@@ -50,3 +52,23 @@ def test_kept_rows_are_those_of_transformers(folder, tmp_path):
                         for name, value in wanted.items():
                             got = kept[layer, head, i, names.index(name)]
                             assert got == pytest.approx(value, rel=1e-3, abs=1e-4), (name, excerpt, length, layer, head, position)
+
+
+def peak_memory(*words):
+    """Bytes at the most, of one run in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.execv(BINARY, [BINARY, *map(str, words)])
+    _, status, usage = os.wait4(child, 0)
+    assert status == 0
+    return usage.ru_maxrss * 1024
+
+
+def test_memory_grows_with_the_cache_and_not_with_its_square():
+    model_or_skip()
+    short, long = 1024, 3072
+    used = [peak_memory("audit", MODEL, "--text", BOOK, "--lengths", f"64,{length}", "--excerpts", 1) for length in (short, long)]
+    cache = 30 * 2 * 3 * 64 * 4 * (long - short)  # layers, keys and values, heads, features, bytes
+    matrix = 9 * 4 * (long ** 2 - short ** 2)  # the weights of one layer's heads, if they were held
+    assert used[1] - used[0] < cache + matrix / 8, (used, cache, matrix)
