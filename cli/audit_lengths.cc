@@ -75,7 +75,10 @@ class LengthAudit {
   }
 
   audit::Findings findings() const {
-    return audit::find(plan_, readings_, model_.configuration(), o_.thresholds);
+    audit::Findings found = audit::find(plan_, readings_, model_.configuration(), o_.thresholds);
+    found.softmax = o_.model.normalizers.empty() &&
+                    (o_.model.normalizer.empty() || AnyNormalizer::parse(o_.model.normalizer) == Softmax{});
+    return found;
   }
 
   Json results(bool complete) const {

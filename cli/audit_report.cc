@@ -23,6 +23,8 @@ std::string length_text(double length) { return grouped(std::llround(length)); }
 
 std::string two(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
 
+std::string bound_text(double bound) { return std::isnan(bound) ? "-" : short_number(bound); }
+
 std::string blunting_text(const Blunting& blunting) {
   switch (blunting.how) {
     case Blunting::How::from_start:
@@ -234,7 +236,7 @@ std::string head_report(const Findings& f, const HeadFindings& head, bool colour
                {fmt::format("{:.0f}", s[RowField::support].median)},
                {fmt::format("{:.1f}", s[RowField::spread].median)},
                {fmt::format("{:.0f}", s[RowField::distance_outside].median)},
-               {short_number(audit::peak_bound(s))}});
+               {bound_text(audit::peak_bound(f, s))}});
   }
   text += table.text(colour) + "\nKeys within so much of the largest score (medians):\n";
   Table gaps(std::vector<Align>(1 + kGapOctaves.size(), Align::right));
@@ -249,7 +251,7 @@ std::string head_report(const Findings& f, const HeadFindings& head, bool colour
   return text + gaps.text(colour) +
          wrapped(
              "\n\"At best\" is the largest weight that any key could have among so many whose scores lie "
-             "within this spread.") +
+             "within this spread, under softmax.") +
          "\n";
 }
 

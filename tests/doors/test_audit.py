@@ -161,3 +161,5 @@ def test_normalizers_are_heeded(folder, book):
     plain = audit_json(folder, book, "--lengths", "64")["attention"]["heads"]
     sharp = audit_json(folder, book, "--lengths", "64", "--normalizer", "softmax:beta=4")["attention"]["heads"]
     assert sharp[0]["entropy"]["median"][0] < plain[0]["entropy"]["median"][0]
+    assert plain[0]["peak_bound"][0] > 0
+    assert sharp[0]["peak_bound"] == [None], "the bound holds for plain softmax"

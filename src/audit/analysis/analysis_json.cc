@@ -6,29 +6,25 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "audit/measure/six_digits.h"
+
 namespace sharpmax::audit {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six digits: the means of some hundred heads at a hundred N are meant to be read, not to be computed on.
-Json number(double value) {
-  if (!std::isfinite(value)) return nullptr;
-  return std::stod(fmt::format("{:.6g}", value));
-}
-
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
+  for (const double value : values) list.push_back(six_digits(value));
   return list;
 }
 
 Json to_json(const HeadSpread& spread) {
-  return {{"mean", number(spread.mean)},
-          {"lower_quartile", number(spread.lower_quartile)},
-          {"median", number(spread.median)},
-          {"upper_quartile", number(spread.upper_quartile)},
-          {"highest", number(spread.highest)}};
+  return {{"mean", six_digits(spread.mean)},
+          {"lower_quartile", six_digits(spread.lower_quartile)},
+          {"median", six_digits(spread.median)},
+          {"upper_quartile", six_digits(spread.upper_quartile)},
+          {"highest", six_digits(spread.highest)}};
 }
 
 Json to_json(const DistancePoint& point) {
@@ -83,8 +79,8 @@ Json distance_length_json(const HeadMeasurements& found) {
     entry.update(head_distances(means));
     const PowerLaw law =
         fit_power_law({s.lengths.begin(), s.lengths.end()}, head_by_length(found, head, s.reading));
-    entry["exponent"] = number(law.exponent);
-    entry["r2"] = number(law.r2);
+    entry["exponent"] = six_digits(law.exponent);
+    entry["r2"] = six_digits(law.r2);
     json["heads"].push_back(std::move(entry));
   }
   return json;
@@ -182,8 +178,8 @@ Json gradient_json(const HeadMeasurements& found) {
     json["points"].push_back({{"step", point.step},
                               {"temperature", point.temperature},
                               {"g", to_json(point.g)},
-                              {"bound", number(point.bound)},
-                              {"published_bound", number(point.published_bound)}});
+                              {"bound", six_digits(point.bound)},
+                              {"published_bound", six_digits(point.published_bound)}});
   for (const HeadSums& head : found.heads) {
     json["heads"].push_back(place_json(head.place));
     for (std::size_t step = 0; step < plan.steps.size(); ++step) {
@@ -203,7 +199,7 @@ Json findings_json(const HeadMeasurements& found) {
   Json list = Json::array();
   for (const PaperFinding& finding : paper_findings(found, critical)) {
     Json figures = Json::object();
-    for (const auto& [name, value] : finding.figures) figures[name] = number(value);
+    for (const auto& [name, value] : finding.figures) figures[name] = six_digits(value);
     list.push_back({{"name", finding.name},
                     {"claim", finding.claim},
                     {"holds", finding.holds ? Json(*finding.holds) : Json()},

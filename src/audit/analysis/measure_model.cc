@@ -56,7 +56,7 @@ HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text
     for (std::int64_t head = 0; head < c.heads; ++head)
       found.heads.emplace_back(HeadPlace{layer, head}, found.plan);
   Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(threads)}, progress);
-  session.set_observer(&analyst);
+  const model::Watching watching(session, analyst);
   for (std::int64_t chunk = 0; chunk < found.settings.chunks; ++chunk) {
     session.rewind(0);
     analyst.start(chunk);
@@ -66,7 +66,6 @@ HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text
     tokens.insert(tokens.end(), first, first + (length - before));
     session.feed(tokens);
   }
-  session.set_observer(nullptr);
   return found;
 }
 

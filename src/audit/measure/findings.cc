@@ -155,9 +155,9 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
   return findings;
 }
 
-double peak_bound(const HeadSummary& summary) {
+double peak_bound(const Findings& findings, const HeadSummary& summary) {
   const double keys = summary[RowField::keys].median, spread = summary[RowField::spread].median;
-  if (!std::isfinite(keys) || !std::isfinite(spread)) return kNone;
+  if (!findings.softmax || !std::isfinite(keys) || !std::isfinite(spread)) return kNone;
   return theory::dispersion_range(spread, keys).high;
 }
 

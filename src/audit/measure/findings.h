@@ -40,6 +40,7 @@ struct Findings {
   std::vector<double> lengths;
   std::int64_t trained = 0;  // the model's own context
   std::int64_t layers = 0, heads = 0, excerpts = 0;
+  bool softmax = true;  // in every head, as it is: what peak_bound() holds for
   Thresholds thresholds;
   std::vector<HeadFindings> by_head;      // [layer, head]
   double damping = 0;                     // of forecasts past the longest length
@@ -57,8 +58,8 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
               const Thresholds& thresholds);
 
 // The largest weight that n keys can have whose scores lie within the median spread that was measured: what
-// softmax allows at best.
-double peak_bound(const HeadSummary& summary);
+// softmax allows at best. NaN under other normalizers.
+double peak_bound(const Findings& findings, const HeadSummary& summary);
 
 // Forecast of the peak outside the sink.
 double forecast_peak(const Findings& findings, const HeadFindings& head, double length);

@@ -1,25 +1,16 @@
 #include "audit/measure/findings_json.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-#include <cstdlib>
+#include "audit/measure/six_digits.h"
 
 namespace sharpmax::audit {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Rows are kept as floats, and a file of a thousand heads should not be mostly digits of noise.
-Json number(double value) {
-  if (!std::isfinite(value)) return nullptr;
-  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
-}
-
 template <class Values>
 Json numbers(const Values& values) {
   Json list = Json::array();
-  for (const auto value : values) list.push_back(number(static_cast<double>(value)));
+  for (const auto value : values) list.push_back(six_digits(static_cast<double>(value)));
   return list;
 }
 
@@ -27,7 +18,7 @@ Json numbers(const Values& values) {
 Json field_json(const HeadFindings& head, RowField field) {
   const auto over_lengths = [&](double FieldSummary::*part) {
     Json list = Json::array();
-    for (const HeadSummary& summary : head.at) list.push_back(number(summary[field].*part));
+    for (const HeadSummary& summary : head.at) list.push_back(six_digits(summary[field].*part));
     return list;
   };
   return {{"median", over_lengths(&FieldSummary::median)},
@@ -37,19 +28,20 @@ Json field_json(const HeadFindings& head, RowField field) {
           {"upper_quartile", over_lengths(&FieldSummary::upper_quartile)}};
 }
 
-Json head_json(const HeadFindings& head) {
-  Json json{{"layer", head.place.layer},
-            {"head", head.place.head},
-            {"kind", name_of(head.kind)},
-            {"entropy_slope", number(head.entropy_slope)},
-            {"entropy_slope_outside", number(head.entropy_slope_outside)},
-            {"peak_slope", number(head.peak_slope)},
-            {"blunting", {{"how", name_of(head.blunting.how)}, {"length", number(head.blunting.length)}}}};
+Json head_json(const Findings& findings, const HeadFindings& head) {
+  Json json{
+      {"layer", head.place.layer},
+      {"head", head.place.head},
+      {"kind", name_of(head.kind)},
+      {"entropy_slope", six_digits(head.entropy_slope)},
+      {"entropy_slope_outside", six_digits(head.entropy_slope_outside)},
+      {"peak_slope", six_digits(head.peak_slope)},
+      {"blunting", {{"how", name_of(head.blunting.how)}, {"length", six_digits(head.blunting.length)}}}};
   for (std::size_t i = 0; i < kPlainFields; ++i)
     json[std::string(kFieldNames[i])] = field_json(head, static_cast<RowField>(i));
   Json bounds = Json::array(), gaps = Json::array();
   for (const HeadSummary& summary : head.at) {
-    bounds.push_back(number(peak_bound(summary)));
+    bounds.push_back(six_digits(peak_bound(findings, summary)));
     gaps.push_back(numbers(summary.gap_counts));
   }
   json["peak_bound"] = bounds;
@@ -62,9 +54,9 @@ Json errors_json(const ForecastErrors& e) {
           {"to", e.to},
           {"heads", e.heads},
           {"damping", e.damping},
-          {"ours", {{"median", number(e.ours)}, {"ninetieth", number(e.ours_90)}}},
-          {"no_change", {{"median", number(e.no_change)}, {"ninetieth", number(e.no_change_90)}}},
-          {"power_law", {{"median", number(e.power_law)}, {"ninetieth", number(e.power_law_90)}}}};
+          {"ours", {{"median", six_digits(e.ours)}, {"ninetieth", six_digits(e.ours_90)}}},
+          {"no_change", {{"median", six_digits(e.no_change)}, {"ninetieth", six_digits(e.no_change_90)}}},
+          {"power_law", {{"median", six_digits(e.power_law)}, {"ninetieth", six_digits(e.power_law_90)}}}};
 }
 
 }  // namespace
@@ -90,7 +82,7 @@ Json to_json(const Findings& f) {
   for (const ForecastErrors& errors : f.forecasts) json["forecast"]["errors"].push_back(errors_json(errors));
   json["gaps"] = kGapOctaves;
   json["heads"] = Json::array();
-  for (const HeadFindings& head : f.by_head) json["heads"].push_back(head_json(head));
+  for (const HeadFindings& head : f.by_head) json["heads"].push_back(head_json(f, head));
   return json;
 }
 

@@ -5,21 +5,6 @@
 #include "audit/measure/row_watch.h"
 
 namespace sharpmax::audit {
-namespace {
-
-// The session goes on unwatched whatever happens.
-class Watching {
- public:
-  Watching(model::Session& session, RowWatch& watch) : session_(session) { session.set_observer(&watch); }
-  ~Watching() { session_.set_observer(nullptr); }
-  Watching(const Watching&) = delete;
-  Watching& operator=(const Watching&) = delete;
-
- private:
-  model::Session& session_;
-};
-
-}  // namespace
 
 Readings no_readings(const ReadingPlan& plan) {
   return Readings(plan.starts.size(), std::vector<std::optional<KeptRows>>(plan.lengths.size()));
@@ -39,7 +24,7 @@ void read_excerpt(model::Session& session, std::span<const model::Token> excerpt
   std::vector<std::vector<std::int64_t>> wanted;
   for (const std::int64_t length : lengths) wanted.push_back(rows_near(length));
   RowWatch watch(session.model().configuration(), session.block(), std::move(wanted));
-  const Watching watching(session, watch);
+  const model::Watching watching(session, watch);
   session.rewind(0);
   std::int64_t done = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {

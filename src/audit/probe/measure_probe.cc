@@ -29,13 +29,6 @@ void divide(std::vector<double>& sums, double by) {
   for (double& sum : sums) sum /= by;
 }
 
-// The observer is taken off however measuring ends.
-struct Watched {
-  model::Session& session;
-  Watched(model::Session& s, model::AttentionObserver& observer) : session(s) { s.set_observer(&observer); }
-  ~Watched() { session.set_observer(nullptr); }
-};
-
 }  // namespace
 
 std::int64_t probe_room(std::int64_t length) { return length + kAnswerRoom; }
@@ -48,7 +41,7 @@ ProbeResult measure_probe(model::Session& session, const Probe& probe, std::int6
   ItemAttention attention(c.layers, c.heads);
   session.rewind(0);
   Examiner examiner(session);
-  const Watched watched(session, attention);
+  const model::Watching watching(session, attention);
   for (const Question& question : questions) {
     const auto prompt = static_cast<std::int64_t>(question.prompt.size());
     // The row of the last token alone: those of the answer that is being given are watched below, on the

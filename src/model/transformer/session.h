@@ -86,4 +86,18 @@ class Session {
   std::vector<float> features_, normed_, query_key_value_, attended_, inner_, result_, logits_;
 };
 
+// Someone looks on for as long as this lives, however that ends.
+class Watching {
+ public:
+  Watching(Session& session, AttentionObserver& observer) : session_(session) {
+    session.set_observer(&observer);
+  }
+  ~Watching() { session_.set_observer(nullptr); }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+
+ private:
+  Session& session_;
+};
+
 }  // namespace sharpmax::model
