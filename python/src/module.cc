@@ -29,6 +29,8 @@ void translate(const std::exception_ptr& pending, void*) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // A cached normalizer, or any global of a script, outlives the module: nothing to tell a user about.
+  nb::set_leak_warnings(false);
   nb::register_exception_translator(translate);
   bind_request(m);
   bind_attention(m);
