@@ -8,8 +8,7 @@ Takes NumPy arrays and torch tensors in CPU memory without copying them, and ans
 
 from . import _core
 from ._attention import Gradients, attention, attention_backward
-from ._core import current_target, default_threads, force_target, targets
-from ._normalizers import Normalizer, family
+from ._core import Normalizer, current_target, default_threads, family, force_target, targets
 from ._rows import normalize, normalize_backward
 from ._stats import Stats
 

@@ -1,66 +1,110 @@
 """What the doors need of NumPy and of torch: new arrays in kind, and inputs the library can read."""
 
+from __future__ import annotations
+
 import sys
+import typing
 
 import numpy as np
 
-_NUMPY_TYPES = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
+_NUMPY_TYPES: dict[str, typing.Any] = {"float64": np.float64, "float32": np.float32, "int64": np.int64}
+_READ_AS_THEY_ARE = frozenset((np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), np.dtype(np.bool_)))
 
 
 class NumPyArrays:
     """Answers as NumPy arrays: for NumPy inputs, and for any other that speaks DLPack."""
 
-    @staticmethod
-    def empty(shape, like):
-        return np.empty(shape, np.asarray(like).dtype)
+    expand = staticmethod(np.broadcast_to)
 
     @staticmethod
-    def empty_of(shape, type_name):
+    def empty(shape: tuple[int, ...], like: typing.Any) -> typing.Any:
+        return np.empty(shape, like.dtype)
+
+    @staticmethod
+    def empty_of(shape: tuple[int, ...], type_name: str) -> typing.Any:
         return np.empty(shape, _NUMPY_TYPES[type_name])
 
     @staticmethod
-    def is_bool(array):
+    def is_bool(array: typing.Any) -> bool:
         return getattr(array, "dtype", None) == np.bool_
 
     @staticmethod
-    def is_double(array):
+    def is_double(array: typing.Any) -> bool:
         return getattr(array, "dtype", None) == np.float64
 
     @staticmethod
-    def readable(array, name):
-        if isinstance(array, np.ndarray):
-            strides = array.strides
-            if strides and array.shape[-1] > 1 and strides[-1] != array.itemsize:
+    def readable(array: typing.Any, name: str) -> typing.Any:
+        """The array as the kernel can read it: itself, or a copy where strides or byte order ask for one."""
+        if type(array) is not np.ndarray:
+            array = _as_numpy(array, name)
+        if array.dtype not in _READ_AS_THEY_ARE:
+            array = _of_native_type(array, name)
+        strides, item = array.strides, array.itemsize
+        if strides and array.shape[-1] > 1 and strides[-1] != item:
+            return np.ascontiguousarray(array)
+        for stride in strides:  # a field of a structured array
+            if stride % item:
                 return np.ascontiguousarray(array)
-            if any(stride % array.itemsize for stride in strides):  # a field of a structured array
-                return np.ascontiguousarray(array)
+        if not array.flags.aligned:
+            return array.copy()
         return array
+
+
+def _as_numpy(array: typing.Any, name: str) -> np.ndarray[typing.Any, typing.Any]:
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; pass the array and an attn_mask")
+    if isinstance(array, np.ndarray):
+        return array.view(np.ndarray)  # np.matrix, np.memmap, ...
+    if isinstance(array, np.generic) or not hasattr(array, "__dlpack__"):
+        raise TypeError(f"{name} is a {type(array).__name__}; it must be an array in CPU memory")
+    if getattr(array, "requires_grad", False):
+        raise TypeError(f"{name} requires grad, which no one records here; pass {name}.detach(), or a torch query")
+    device = array.__dlpack_device__()[0]
+    if device != 1:  # kDLCPU
+        raise TypeError(f"{name} is on a device (DLPack type {int(device)}); it must be in CPU memory")
+    try:
+        return np.from_dlpack(array)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise TypeError(f"{name} is a {type(array).__name__} that NumPy cannot look into: {error}") from error
+
+
+def _of_native_type(array: np.ndarray[typing.Any, typing.Any], name: str) -> np.ndarray[typing.Any, typing.Any]:
+    if array.dtype.newbyteorder("=") in _READ_AS_THEY_ARE:
+        return array.astype(array.dtype.newbyteorder("="))
+    wanted = "bool, or float32, float16 or float64" if name == "attn_mask" else "float32, float16 or float64"
+    raise TypeError(f"{name} is an array of {array.dtype}; it must be {wanted}")
 
 
 class TorchArrays:
     """Answers as torch tensors in CPU memory."""
 
-    def __init__(self, torch):
+    def __init__(self, torch: typing.Any) -> None:
         self.torch = torch
         self.types = {"float64": torch.float64, "float32": torch.float32, "int64": torch.int64}
 
-    def empty(self, shape, like):
+    @staticmethod
+    def expand(array: typing.Any, shape: tuple[int, ...]) -> typing.Any:
+        return array.expand(shape)
+
+    def empty(self, shape: tuple[int, ...], like: typing.Any) -> typing.Any:
         return self.torch.empty(shape, dtype=like.dtype)
 
-    def empty_of(self, shape, type_name):
+    def empty_of(self, shape: tuple[int, ...], type_name: str) -> typing.Any:
         return self.torch.empty(shape, dtype=self.types[type_name])
 
-    def is_bool(self, array):
-        return array.dtype == self.torch.bool
+    def is_bool(self, array: typing.Any) -> bool:
+        return bool(array.dtype == self.torch.bool)
 
-    def is_double(self, array):
-        return array.dtype == self.torch.float64
+    def is_double(self, array: typing.Any) -> bool:
+        return bool(array.dtype == self.torch.float64)
 
-    def readable(self, array, name):
+    def readable(self, array: typing.Any, name: str) -> typing.Any:
         if not isinstance(array, self.torch.Tensor):
             raise TypeError(f"{name} is a {type(array).__name__}; query is a torch tensor, so it must be one too")
         if array.device.type != "cpu":
             raise TypeError(f"{name} is on {array.device}; it must be in CPU memory")
+        if array.layout is not self.torch.strided:
+            raise TypeError(f"{name} is {array.layout}; it must be a dense tensor")
         if array.requires_grad:
             if self.torch.is_grad_enabled():
                 raise TypeError(
@@ -68,20 +112,47 @@ class TorchArrays:
                     "and get gradients from the _backward function of the same name"
                 )
             array = array.detach()
+        if array.is_neg():
+            array = array.resolve_neg()
         if array.dim() and array.shape[-1] > 1 and array.stride(-1) != 1:
             return array.contiguous()
         return array
 
 
-_torch_arrays = None
+_torch_arrays: typing.Optional[TorchArrays] = None
 
 
-def arrays_like(array):
-    """NumPyArrays or TorchArrays. torch is never imported here: a tensor's owner has done it."""
-    global _torch_arrays
+def is_torch(array: typing.Any) -> bool:
+    """torch is never imported here: a tensor's owner has done it."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor):
+    return torch is not None and isinstance(array, getattr(torch, "Tensor", ()))
+
+
+def is_jax(array: typing.Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, getattr(jax, "Array", ()))
+
+
+def door_of(array: typing.Any) -> typing.Any:
+    """The submodule that takes arrays of this kind and records their gradients; None: NumPy's."""
+    if is_torch(array):
+        try:
+            from . import torch
+        except ImportError:  # until the door is there
+            return None
+        return torch
+    if is_jax(array):
+        from . import jax
+
+        return jax
+    return None
+
+
+def arrays_like(array: typing.Any) -> typing.Any:
+    """NumPyArrays or TorchArrays."""
+    global _torch_arrays
+    if type(array) is not np.ndarray and is_torch(array):
         if _torch_arrays is None:
-            _torch_arrays = TorchArrays(torch)
+            _torch_arrays = TorchArrays(sys.modules["torch"])
         return _torch_arrays
     return NumPyArrays

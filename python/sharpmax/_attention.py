@@ -1,107 +1,63 @@
 """attention() and its gradient, spelt like torch.nn.functional.scaled_dot_product_attention."""
 
+from __future__ import annotations
+
 import typing
 
-from . import _core
-from ._arrays import arrays_like
-from ._normalizers import as_normalizer, parameter_names
-from ._stats import gather_stats, plan_stats
+import numpy as np
 
-_CAUSAL = {
-    "top-left": _core.Causal.top_left,
-    "bottom-right": _core.Causal.bottom_right,
-}
+from . import _core
+from ._arrays import arrays_like, door_of
+from ._normalizers import NormalizerLike, as_normalizer, parameter_names
+from ._request import Options, make_request, read_inputs
+from ._shapes import Shapes
+from ._stats import StatsWish, gather_stats, plan_stats
+
+Array = typing.Any  # a NumPy array, a torch tensor, a JAX array, or what else speaks DLPack
 
 
 class Gradients(typing.NamedTuple):
     """float32, or float64 for float64 inputs; None where the gradient was not wanted or cannot be."""
 
-    query: typing.Any
-    key: typing.Any
-    value: typing.Any
-    bias: typing.Any  # of a floating-point attn_mask
-    parameters: dict  # name -> [head]; a parameter shared by the heads has their sum
-
-
-def _set_causal(request, attn_mask, is_causal, causal):
-    if is_causal:
-        if attn_mask is not None:
-            raise ValueError("is_causal is set and attn_mask too; for both say causal='top-left'")
-        if causal is not None:
-            raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")
-        request.set_causal(_core.Causal.top_left)
-    elif causal is not None:
-        if causal not in _CAUSAL:
-            raise ValueError(f"causal is {causal!r}; it must be 'top-left', 'bottom-right' or None")
-        request.set_causal(_CAUSAL[causal])
-
-
-def _offsets(documents):
-    """(query offsets, key offsets) from one sequence for both, or from a pair of sequences."""
-    documents = documents.tolist() if hasattr(documents, "tolist") else list(documents)
-    if len(documents) == 2 and all(hasattr(part, "__len__") for part in documents):
-        query, key = documents
-    else:
-        query = key = documents
-    return [int(offset) for offset in query], [int(offset) for offset in key]
-
-
-def _make_request(arrays, query, key, value, options):
-    attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents, soft_cap = options
-    query, key, value = (
-        arrays.readable(query, "query"),
-        arrays.readable(key, "key"),
-        arrays.readable(value, "value"),
-    )
-    request = _core.Request(query, key, value)
-    if not enable_gqa and len(query.shape) > 2 and len(key.shape) > 2 and query.shape[-3] != key.shape[-3]:
-        raise ValueError(
-            f"query has {query.shape[-3]} heads, key has {key.shape[-3]}; they must agree unless enable_gqa is set"
-        )
-    if attn_mask is not None:
-        attn_mask = arrays.readable(attn_mask, "attn_mask")
-        (request.set_mask if arrays.is_bool(attn_mask) else request.set_bias)(attn_mask)
-    _set_causal(request, attn_mask, is_causal, causal)
-    if window is not None:
-        request.set_window(*window)
-    if scale is not None:
-        request.set_scale(scale)
-    request.set_soft_cap(soft_cap)
-    if key_lengths is not None:
-        request.set_key_lengths([int(length) for length in key_lengths])
-    if documents is not None:
-        request.set_offsets(*_offsets(documents))
-    return request
+    query: Array
+    key: Array
+    value: Array
+    bias: Array  # of a floating-point attn_mask
+    parameters: dict[str, Array]  # name -> [head]; a parameter shared by the heads has their sum
 
 
 def attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
     *,
-    normalizer="softmax",
-    causal=None,
-    window=None,
-    key_lengths=None,
-    documents=None,
-    soft_cap=0.0,
-    return_stats=False,
-    threads=0,
-):
+    normalizer: NormalizerLike = "softmax",
+    causal: str | None = None,
+    window: tuple[int, int] | None = None,
+    key_lengths: typing.Sequence[int] | None = None,
+    documents: typing.Any = None,
+    soft_cap: float = 0.0,
+    return_stats: StatsWish = False,
+    threads: int = 0,
+) -> typing.Any:
     """Attention under any normalizer: weights of scale * query @ key.T + attn_mask, times value.
 
-    query [batch, head, query, feature], key and value [batch, kv_head, key, feature]; leading
-    dimensions may be left out. NumPy arrays or torch tensors in CPU memory, float32, bfloat16,
-    float16 (computed in float32) or float64 (the slow, exact specification); never written to, and
-    not copied unless their last dimension is strided. The answer has query's type.
+    query [.., head, query, feature], key and value [.., kv_head, key, feature]; at least two dimensions,
+    the leading ones broadcast as torch's function does it. NumPy arrays, torch tensors or JAX arrays in
+    CPU memory, float32, bfloat16, float16 (computed in float32) or float64 (the slow, exact
+    specification). They are never written to, and copied only where their last dimension is strided,
+    their bytes are swapped, or several batch dimensions do not fold into one. The answer is of query's
+    kind and type. torch tensors and JAX arrays record gradients; for NumPy there is attention_backward().
 
     attn_mask     bool (True: attend) or floating (added to the score), broadcast to [.., query, key]
+    dropout_p     must be 0
     is_causal     the first query sees the first key; ``causal="bottom-right"``: the last sees the last
+    scale         of the scores; None: 1 / sqrt(feature)
     enable_gqa    groups of query heads share a key and value head
     normalizer    text such as "entmax:alpha=1.5", or a Normalizer; see family()
     window        (left, right) keys around the query's own position; -1: no limit
@@ -113,37 +69,75 @@ def attention(
 
     A row with every key masked gives 0.
     """
+    door = None if type(query) is np.ndarray else door_of(query)
+    if door is not None:
+        return door.attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, normalizer=normalizer,
+            causal=causal, window=window, key_lengths=key_lengths, documents=documents, soft_cap=soft_cap,
+            return_stats=return_stats, threads=threads,
+        )  # fmt: skip
+    check_dropout(dropout_p)
+    arrays = arrays_like(query)
+    inputs = read_inputs(arrays, query, key, value, attn_mask, enable_gqa)
+    options = Options(is_causal, scale, causal, window, key_lengths, documents, soft_cap)
+    return attend(arrays, inputs, options, as_normalizer(normalizer), return_stats, checked_threads(threads))
+
+
+def checked_threads(threads: int) -> int:
+    if type(threads) is not int and not isinstance(threads, np.integer):
+        raise TypeError(f"threads is a {type(threads).__name__}; it must be a whole number")
+    if not 0 <= threads < 1 << 31:
+        raise ValueError(f"threads is {threads}; it must be 0 or more")
+    return int(threads)
+
+
+def check_dropout(dropout_p: float) -> None:
     if dropout_p != 0.0:
         raise NotImplementedError(f"dropout_p is {dropout_p}; attention has no dropout, it must be 0")
-    arrays = arrays_like(query)
-    options = (attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents, soft_cap)
-    request = _make_request(arrays, query, key, value, options)
+
+
+def attend(
+    arrays: typing.Any,
+    inputs: typing.Any,
+    options: Options,
+    normalizer: _core.Normalizer,
+    return_stats: StatsWish,
+    threads: int,
+) -> typing.Any:
+    """The kernel over inputs that were read: the answer, or the answer and Stats."""
+    query, key, value, _, shapes = inputs
+    request = make_request(arrays, inputs, options)
     out = arrays.empty((*query.shape[:-1], value.shape[-1]), query)
     if return_stats is False:
-        _core.attend(request, as_normalizer(normalizer), out, {}, (), threads)
-        return out
-    rows = (1, 1, 1, *query.shape[:-1])[-3:]
-    wanted, gaps = plan_stats(return_stats, arrays, rows, key.shape[-2])
-    _core.attend(request, as_normalizer(normalizer), out, wanted, gaps, threads)
-    return out, gather_stats(wanted, gaps)
+        _core.attend(request, normalizer, out, {}, (), threads)
+        return out if shapes is None else _unfold(out, shapes)
+    rows = tuple(query.shape[:-1])
+    wanted, gaps = plan_stats(return_stats, arrays, (1, 1, 1, *rows)[-3:], key.shape[-2])
+    _core.attend(request, normalizer, out, wanted, gaps, threads)
+    lead = rows[:-1] if shapes is None else shapes.lead
+    return (out if shapes is None else _unfold(out, shapes)), gather_stats(wanted, gaps, lead)
 
 
-def _empty_gradients(arrays, query, key, value, attn_mask, needs):
-    type_name = "float64" if arrays.is_double(query) else "float32"
-    inputs = {"query": query, "key": key, "value": value, "bias": attn_mask}
+def _unfold(out: Array, shapes: Shapes) -> Array:
+    return out.reshape((*shapes.lead, *out.shape[-2:]))
+
+
+def _empty_gradients(arrays: typing.Any, inputs: typing.Any, needs: typing.Sequence[str]) -> dict[str, Array]:
+    type_name = "float64" if arrays.is_double(inputs.query) else "float32"
+    sources = {"query": inputs.query, "key": inputs.key, "value": inputs.value, "bias": inputs.attn_mask}
     wanted = {}
     for name in needs:
         if name == "parameters":
             continue
-        if name not in inputs:
-            raise ValueError(f"needs has '{name}'; it may have query, key, value, bias and parameters")
-        source = inputs[name]
+        if name not in sources:
+            raise ValueError(f"needs has {name!r}; it may have query, key, value, bias and parameters")
+        source = sources[name]
         if source is not None and not (name == "bias" and arrays.is_bool(source)):
             wanted[name] = arrays.empty_of(tuple(source.shape), type_name)
     return wanted
 
 
-def _saved_arrays(arrays, saved):
+def _saved_arrays(arrays: typing.Any, saved: typing.Any) -> typing.Any:
     if saved is None:
         return None
     out, rest = saved[0], saved[1:]
@@ -151,50 +145,55 @@ def _saved_arrays(arrays, saved):
         rest = (rest[0].log_partition, rest[0].temperature)
     if len(rest) != 2 or any(array is None for array in rest):
         raise ValueError("saved must be (out, stats) with log_partition and temperature, or (out, both of them)")
-    return tuple(
-        arrays.readable(array, name)
-        for array, name in zip((out, *rest), ("saved out", "saved log_partition", "saved temperature"))
-    )
+    names = ("saved out", "saved log_partition", "saved temperature")
+    return tuple(arrays.readable(array, name) for array, name in zip((out, *rest), names))
 
 
 def attention_backward(
-    d_out,
-    query,
-    key,
-    value,
-    attn_mask=None,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
+    d_out: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
     *,
-    normalizer="softmax",
-    causal=None,
-    window=None,
-    key_lengths=None,
-    documents=None,
-    soft_cap=0.0,
-    saved=None,
-    needs=("query", "key", "value", "bias", "parameters"),
-    threads=0,
-):
+    normalizer: NormalizerLike = "softmax",
+    causal: str | None = None,
+    window: tuple[int, int] | None = None,
+    key_lengths: typing.Sequence[int] | None = None,
+    documents: typing.Any = None,
+    soft_cap: float = 0.0,
+    saved: typing.Any = None,
+    needs: typing.Sequence[str] = ("query", "key", "value", "bias", "parameters"),
+    threads: int = 0,
+) -> Gradients:
     """Gradients of sum(d_out * attention(...)); arguments as attention() has them.
+
+    For NumPy arrays and detached torch tensors, with equal leading dimensions, four dimensions at most.
 
     saved   (out, stats) of the forward call, stats with log_partition and temperature, or (out,
             log_partition, temperature): spares computing them again
     needs   which gradients to compute
     """
     arrays = arrays_like(query)
-    options = (attn_mask, is_causal, scale, enable_gqa, causal, window, key_lengths, documents, soft_cap)
-    request = _make_request(arrays, query, key, value, options)
+    inputs = read_inputs(arrays, query, key, value, attn_mask, enable_gqa)
+    if inputs.shapes is not None:
+        raise ValueError(
+            "query, key, value and attn_mask must have equal leading dimensions here, four dimensions at most; "
+            "broadcast them first, and sum their gradients"
+        )
     normalizer = as_normalizer(normalizer)
-    wanted = _empty_gradients(arrays, query, key, value, attn_mask, needs)
+    wanted = _empty_gradients(arrays, inputs, needs)
     names = parameter_names(normalizer.name)
-    heads = query.shape[-3] if len(query.shape) > 2 else 1
     if "parameters" in needs and names:
+        heads = inputs.query.shape[-3] if len(inputs.query.shape) > 2 else 1
         wanted["parameters"] = arrays.empty_of((len(names), heads), "float64")
-    _core.attend_backward(
-        request, normalizer, arrays.readable(d_out, "d_out"), wanted, _saved_arrays(arrays, saved), threads
-    )
+    options = Options(is_causal, scale, causal, window, key_lengths, documents, soft_cap)
+    request = make_request(arrays, inputs, options)
+    d_out = arrays.readable(d_out, "d_out")
+    _core.attend_backward(request, normalizer, d_out, wanted, _saved_arrays(arrays, saved), checked_threads(threads))
     parameters = wanted.pop("parameters", None)
     return Gradients(
         *(wanted.get(name) for name in ("query", "key", "value", "bias")),

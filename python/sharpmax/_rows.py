@@ -1,31 +1,97 @@
 """normalize() and its gradient: the normalizer alone, over rows of scores."""
 
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
 from . import _core
-from ._arrays import arrays_like
-from ._normalizers import as_normalizer, parameter_names
-from ._stats import gather_stats, plan_stats
+from ._arrays import arrays_like, door_of
+from ._attention import checked_threads
+from ._normalizers import NormalizerLike, as_normalizer, parameter_names
+from ._stats import StatsWish, gather_stats, plan_stats
+
+Array = typing.Any
 
 
-def normalize(scores, normalizer="softmax", *, return_stats=False, threads=0):
-    """Weights of each row of scores, along the last dimension.
+def normalize(
+    scores: Array,
+    normalizer: NormalizerLike = "softmax",
+    axis: int = -1,
+    *,
+    return_stats: StatsWish = False,
+    threads: int = 0,
+) -> typing.Any:
+    """Weights of each row of scores along `axis`; -inf is a masked key, a row of nothing else gives zeros.
 
-    scores [batch, head, query, key], leading dimensions may be left out; float32 or float64. -inf is
-    a masked key; a row of nothing else gives zeros.
+    Parameters with one value per head go by the third dimension from the end, once `axis` is last. NumPy
+    arrays, torch tensors (which record gradients), JAX arrays; float32 or float64; float16 and bfloat16
+    are computed in float32 and come back in their type.
     """
+    door = None if type(scores) is np.ndarray else door_of(scores)
+    if door is not None:
+        return door.normalize(scores, normalizer, axis, return_stats=return_stats, threads=threads)
     arrays = arrays_like(scores)
-    readable = arrays.readable(scores, "scores")
-    weights = arrays.empty(tuple(readable.shape), readable)
+    return normalize_over(arrays, arrays.readable(scores, "scores"), normalizer, axis, return_stats, threads)
+
+
+def checked_axis(axis: int, rank: int) -> int:
+    """As counted from the end."""
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        raise TypeError(f"axis is a {type(axis).__name__}; it must be a whole number")
+    if rank < 1:
+        raise ValueError("scores has no dimensions; it must have at least 1")
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis is {axis}; scores has {rank} dimensions")
+    return int(axis) - rank if axis >= 0 else int(axis)
+
+
+def folded(scores: Array) -> Array:
+    """At most four dimensions: the leading ones in one."""
+    shape = tuple(scores.shape)
+    if len(shape) <= 4:
+        return scores
+    batch = 1
+    for size in shape[:-3]:
+        batch *= size
+    return scores.reshape((batch, *shape[-3:]))
+
+
+def normalize_over(
+    arrays: typing.Any, scores: Array, normalizer: NormalizerLike, axis: int, return_stats: StatsWish, threads: int
+) -> typing.Any:
+    """The kernel over scores that were read."""
+    axis = checked_axis(axis, len(scores.shape))
+    given = scores.dtype
+    if scores.dtype.itemsize == 2 and not arrays.is_bool(scores):
+        scores = scores.astype(np.float32)
+    rows = arrays.readable(scores.swapaxes(axis, -1), "scores") if axis != -1 else scores
+    flat = folded(rows)
+    weights = arrays.empty(tuple(flat.shape), flat)
+    wanted: typing.Dict[str, Array] = {}
+    gaps: typing.Tuple[float, ...] = ()
+    if return_stats is not False:
+        wanted, gaps = plan_stats(return_stats, arrays, (1, 1, 1, *flat.shape[:-1])[-3:], flat.shape[-1])
+    _core.normalize(flat, as_normalizer(normalizer), weights, wanted, gaps, checked_threads(threads))
+    weights = weights.reshape(rows.shape)
+    if given != weights.dtype:
+        weights = weights.astype(given)
+    if axis != -1:
+        weights = weights.swapaxes(axis, -1)
     if return_stats is False:
-        _core.normalize(readable, as_normalizer(normalizer), weights, {}, (), threads)
         return weights
-    rows = (1, 1, 1, *readable.shape[:-1])[-3:]
-    wanted, gaps = plan_stats(return_stats, arrays, rows, readable.shape[-1])
-    _core.normalize(readable, as_normalizer(normalizer), weights, wanted, gaps, threads)
-    return weights, gather_stats(wanted, gaps)
+    return weights, gather_stats(wanted, gaps, tuple(rows.shape[:-2]))
 
 
-def normalize_backward(d_weights, scores, normalizer="softmax", *, threads=0):
-    """(d_scores, d_parameters) of sum(d_weights * normalize(scores)); d_parameters: name -> [head]."""
+def normalize_backward(
+    d_weights: Array, scores: Array, normalizer: NormalizerLike = "softmax", *, threads: int = 0
+) -> tuple[Array, dict[str, Array]]:
+    """(d_scores, d_parameters) of sum(d_weights * normalize(scores)); d_parameters: name -> [head].
+
+    For NumPy arrays and detached torch tensors of float32 or float64, four dimensions at most, rows along
+    the last.
+    """
     arrays = arrays_like(scores)
     readable = arrays.readable(scores, "scores")
     normalizer = as_normalizer(normalizer)
@@ -34,5 +100,5 @@ def normalize_backward(d_weights, scores, normalizer="softmax", *, threads=0):
     heads = readable.shape[-3] if len(readable.shape) > 2 else 1
     d_parameters = arrays.empty_of((len(names), heads), "float64")
     d_weights = arrays.readable(d_weights, "d_weights")
-    _core.normalize_backward(readable, normalizer, d_weights, d_scores, d_parameters, threads)
+    _core.normalize_backward(readable, normalizer, d_weights, d_scores, d_parameters, checked_threads(threads))
     return d_scores, dict(zip(names, d_parameters))

@@ -17,9 +17,7 @@ bool is(nb::dlpack::dtype type, Code code, int bits) {
   return type.code == static_cast<std::uint8_t>(code) && type.bits == bits && type.lanes == 1;
 }
 
-std::string python_type_name(nb::handle object) {
-  return nb::type_name(object.type()).c_str();
-}
+std::string python_type_name(nb::handle object) { return nb::type_name(object.type()).c_str(); }
 
 [[noreturn]] void wrong_type(const char* name, const std::string& found, const char* wanted) {
   throw nb::type_error(fmt::format("{} is {}; it must be {}", name, found, wanted).c_str());

@@ -34,8 +34,14 @@ class HeldStatistics {
 
  private:
   void assign(std::string_view name, const OutputArray& array) {
-    struct NumberRow { const char* name; TensorView<double, 3> RowStatistics::* view; };
-    struct IndexRow { const char* name; TensorView<std::int64_t, 3> RowStatistics::* view; };
+    struct NumberRow {
+      const char* name;
+      TensorView<double, 3> RowStatistics::*view;
+    };
+    struct IndexRow {
+      const char* name;
+      TensorView<std::int64_t, 3> RowStatistics::*view;
+    };
     static constexpr NumberRow kNumbers[] = {
         {"log_partition", &RowStatistics::log_partition},
         {"entropy", &RowStatistics::entropy},
@@ -51,15 +57,33 @@ class HeldStatistics {
     static constexpr IndexRow kIndices[] = {{"peak_key", &RowStatistics::peak_key},
                                             {"support", &RowStatistics::support}};
     for (const NumberRow& row : kNumbers) {
-      if (name == row.name) { view_.*row.view = output_view<double, 3>(array, row.name); return; }
+      if (name == row.name) {
+        view_.*row.view = output_view<double, 3>(array, row.name);
+        return;
+      }
     }
     for (const IndexRow& row : kIndices) {
-      if (name == row.name) { view_.*row.view = output_view<std::int64_t, 3>(array, row.name); return; }
+      if (name == row.name) {
+        view_.*row.view = output_view<std::int64_t, 3>(array, row.name);
+        return;
+      }
     }
-    if (name == "top_keys") { view_.top_keys = output_view<std::int64_t, 4>(array, "top_keys"); return; }
-    if (name == "top_weights") { view_.top_weights = output_view<double, 4>(array, "top_weights"); return; }
-    if (name == "gap_counts") { view_.gap_counts = output_view<std::int64_t, 4>(array, "gap_counts"); return; }
-    if (name == "map") { view_.map = output_view<double, 4>(array, "map"); return; }
+    if (name == "top_keys") {
+      view_.top_keys = output_view<std::int64_t, 4>(array, "top_keys");
+      return;
+    }
+    if (name == "top_weights") {
+      view_.top_weights = output_view<double, 4>(array, "top_weights");
+      return;
+    }
+    if (name == "gap_counts") {
+      view_.gap_counts = output_view<std::int64_t, 4>(array, "gap_counts");
+      return;
+    }
+    if (name == "map") {
+      view_.map = output_view<double, 4>(array, "map");
+      return;
+    }
     throw Error(ErrorCode::bad_argument, "there is no statistic '" + std::string(name) + "'");
   }
 
@@ -92,12 +116,18 @@ class HeldGradients {
 
  private:
   void assign(std::string_view name, const OutputArray& array) {
-    if (name == "query") view_.query = any_mutable_tensor(array, "query's gradient");
-    else if (name == "key") view_.key = any_mutable_tensor(array, "key's gradient");
-    else if (name == "value") view_.value = any_mutable_tensor(array, "value's gradient");
-    else if (name == "bias") view_.bias = any_mutable_tensor(array, "attn_mask's gradient");
-    else if (name == "parameters") view_.parameters = output_view<double, 2>(array, "parameters");
-    else throw Error(ErrorCode::bad_argument, "there is no gradient '" + std::string(name) + "'");
+    if (name == "query")
+      view_.query = any_mutable_tensor(array, "query's gradient");
+    else if (name == "key")
+      view_.key = any_mutable_tensor(array, "key's gradient");
+    else if (name == "value")
+      view_.value = any_mutable_tensor(array, "value's gradient");
+    else if (name == "bias")
+      view_.bias = any_mutable_tensor(array, "attn_mask's gradient");
+    else if (name == "parameters")
+      view_.parameters = output_view<double, 2>(array, "parameters");
+    else
+      throw Error(ErrorCode::bad_argument, "there is no gradient '" + std::string(name) + "'");
   }
 
   std::deque<OutputArray> arrays_;

@@ -11,9 +11,12 @@ namespace {
 PyObject* python_type_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::bad_argument:
-    case ErrorCode::bad_file: return PyExc_ValueError;
-    case ErrorCode::unsupported: return PyExc_NotImplementedError;
-    case ErrorCode::io: return PyExc_OSError;
+    case ErrorCode::bad_file:
+      return PyExc_ValueError;
+    case ErrorCode::unsupported:
+      return PyExc_NotImplementedError;
+    case ErrorCode::io:
+      return PyExc_OSError;
   }
   return PyExc_RuntimeError;
 }

@@ -7,7 +7,9 @@
 namespace sharpmax::python {
 
 HeldRequest::HeldRequest(nb::handle query, nb::handle key, nb::handle value)
-    : query_(input_array(query, "query")), key_(input_array(key, "key")), value_(input_array(value, "value")) {
+    : query_(input_array(query, "query")),
+      key_(input_array(key, "key")),
+      value_(input_array(value, "value")) {
   view_.query = any_tensor(query_, "query");
   view_.key = any_tensor(key_, "key");
   view_.value = any_tensor(value_, "value");

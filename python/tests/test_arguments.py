@@ -44,7 +44,7 @@ def test_window_lengths_and_documents_are_masks_with_a_shorter_name():
 def test_parameters_per_head_and_by_keyword_are_the_same_normalizer():
     rule = sharpmax.Normalizer("ssmax", s=[0.4, 0.5], b=0.1)
     assert rule == sharpmax.Normalizer("ssmax:s=0.4/0.5,b=0.1") and rule.name == "ssmax"
-    assert rule.parameter_values == [[0.4, 0.5], [0.1]]
+    assert rule.parameters == {"s": [0.4, 0.5], "b": 0.1} and rule.s == [0.4, 0.5]
     arrays = inputs()
     by_text = sharpmax.attention(*arrays, normalizer="ssmax:s=0.4/0.5,b=0.1")
     assert np.array_equal(sharpmax.attention(*arrays, normalizer=rule), by_text)
@@ -73,6 +73,15 @@ def test_statistics_are_those_of_the_weights():
     assert stats.gaps == (1.0, 2.0) and stats.mass is None and stats.threshold is None
 
 
+def test_a_mask_and_is_causal_hold_both():
+    arrays = inputs()
+    seen = np.random.default_rng(5).random((6, 9)) < 0.7
+    row, column = np.arange(6)[:, None], np.arange(9)[None, :]
+    both = sharpmax.attention(*arrays, attn_mask=seen, is_causal=True)
+    assert np.allclose(both, masked(*arrays, seen & (column <= row)), rtol=0, atol=1e-6)
+    assert not np.allclose(both, masked(*arrays, seen))
+
+
 def test_only_the_gradients_that_are_needed_come_back():
     arrays = inputs()
     found = sharpmax.attention_backward(arrays[0], *arrays, needs=("key",))
@@ -88,7 +97,6 @@ ARRAYS = inputs()
 QUERY, KEY, VALUE = ARRAYS
 WRONG = {
     "dropout": (NotImplementedError, "dropout_p", dict(dropout_p=0.1)),
-    "mask and is_causal": (ValueError, "attn_mask", dict(attn_mask=np.ones((6, 9), bool), is_causal=True)),
     "causal twice": (ValueError, "causal", dict(is_causal=True, causal="top-left")),
     "causal word": (ValueError, "'bottom-right'", dict(causal="sideways")),
     "normalizer text": (ValueError, "sofmax", dict(normalizer="sofmax")),
@@ -113,12 +121,12 @@ def test_wrong_arguments_are_named(name):
 
 WRONG_ARRAYS = {
     "features": (ValueError, "features", (QUERY[..., :4].copy(), KEY, VALUE)),
-    "heads": (ValueError, "enable_gqa", (QUERY[:, :1], KEY, VALUE)),
+    "heads": (ValueError, "leading dimensions", (QUERY, np.repeat(KEY, 3, 1), VALUE)),
     "keys and values": (ValueError, "value", (QUERY, KEY, VALUE[:, :, :5])),
     "integers": (TypeError, "query", (QUERY.astype(np.int64), KEY, VALUE)),
     "complex": (TypeError, "key", (QUERY, KEY.astype(np.complex64), VALUE)),
     "mixed types": (ValueError, "float64", (QUERY, KEY.astype(np.float64), VALUE)),
-    "dimensions": (ValueError, "dimensions", (QUERY[None], KEY[None], VALUE[None])),
+    "dimensions": (ValueError, "query has 1 dimensions", (QUERY[0, 0, 0], KEY, VALUE)),
 }
 
 
