@@ -96,8 +96,8 @@ def _number(name: str, value: typing.Any) -> float:
 
 
 def _whole_numbers(name: str, values: typing.Any) -> typing.List[int]:
-    values = values.tolist() if hasattr(values, "tolist") else values
     try:
+        values = values.tolist() if hasattr(values, "tolist") else values
         whole = [int(value) for value in values]
         if all(a == b for a, b in zip(whole, values)) and all(-(2**63) <= value < 2**63 for value in whole):
             return whole
@@ -124,3 +124,19 @@ def _offsets(documents: typing.Any) -> typing.Tuple[typing.List[int], typing.Lis
         return _whole_numbers("documents", documents[0]), _whole_numbers("documents", documents[1])
     offsets = _whole_numbers("documents", documents)
     return offsets, offsets
+
+
+def static_options(options: Options) -> Options:
+    """The same as plain, hashable values, checked: for doors that trace first and call later."""
+    if options.is_causal or options.causal is not None:
+        _causal_of(options.is_causal, options.causal)
+    offsets = None if options.documents is None else tuple(map(tuple, _offsets(options.documents)))
+    return Options(
+        bool(options.is_causal),
+        None if options.scale is None else _number("scale", options.scale),
+        options.causal,
+        None if options.window is None else typing.cast("tuple[int, int]", tuple(_window_of(options.window))),
+        None if options.key_lengths is None else tuple(_whole_numbers("key_lengths", options.key_lengths)),
+        offsets,
+        _number("soft_cap", options.soft_cap),
+    )

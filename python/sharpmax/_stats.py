@@ -155,7 +155,9 @@ def plan_stats(
 
 
 def gather_stats(
-    wanted: typing.Dict[str, Array], gaps: typing.Tuple[float, ...], lead: typing.Optional[typing.Tuple[int, ...]] = None
+    wanted: typing.Dict[str, Array],
+    gaps: typing.Tuple[float, ...],
+    lead: typing.Optional[typing.Tuple[int, ...]] = None,
 ) -> Stats:
     """Stats of filled arrays [batch, head, ..], with the leading dimensions `lead` in place of these two."""
     if lead is not None and len(lead) != 2:

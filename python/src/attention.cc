@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attention/validate.h"
 #include "request.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
@@ -101,6 +102,15 @@ void attend_python(const HeldRequest& request, const AnyNormalizer& normalizer, 
   attend(request.view(), normalizer, out_view, held.view(), {.threads = threads});
 }
 
+// What attend() would say of its arguments, without reading an element of them: for doors that trace first.
+void check_attend_python(const HeldRequest& request, const AnyNormalizer& normalizer, nb::handle out,
+                         const nb::dict& statistics, std::vector<double> gaps, int threads) {
+  const OutputArray out_array = output_array(out, "out");
+  const HeldStatistics held(statistics, std::move(gaps));
+  validate_attend(request.view(), normalizer, any_mutable_tensor(out_array, "out"), held.view(),
+                  {.threads = threads});
+}
+
 // Gradients wanted, by name, as arrays to be filled.
 class HeldGradients {
  public:
@@ -185,6 +195,7 @@ void normalize_backward_python(nb::handle scores, const AnyNormalizer& normalize
 
 void bind_attention(nb::module_& m) {
   m.def("attend", attend_python);
+  m.def("check_attend", check_attend_python);
   m.def("attend_backward", attend_backward_python, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg().none(), nb::arg());
   m.def("normalize", normalize_python);

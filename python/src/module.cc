@@ -1,6 +1,10 @@
 // sharpmax._core: the library as Python sees it, without manners. The package around it adds them.
 #include <nanobind/nanobind.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "attention.h"
 #include "request.h"
 #include "sharpmax/error.h"
@@ -21,11 +25,24 @@ PyObject* python_type_of(ErrorCode code) {
   return PyExc_RuntimeError;
 }
 
+// The library's words for what has another name here: attend() is attention(), mask and bias are attn_mask.
+std::string python_words(std::string message) {
+  constexpr std::pair<std::string_view, std::string_view> words[] = {
+      {"attend: mask ", "attention: attn_mask "},
+      {"attend: bias ", "attention: attn_mask "},
+      {"attend:", "attention:"},
+      {"attend_backward:", "attention_backward:"}};
+  for (const auto& [library, here] : words) {
+    if (message.starts_with(library)) return message.replace(0, library.size(), here);
+  }
+  return message;
+}
+
 void translate(const std::exception_ptr& pending, void*) {
   try {
     std::rethrow_exception(pending);
   } catch (const Error& error) {
-    PyErr_SetString(python_type_of(error.code()), error.what());
+    PyErr_SetString(python_type_of(error.code()), python_words(error.what()).c_str());
   }
 }
 
