@@ -9,7 +9,7 @@ import numpy as np
 from . import _core
 from ._arrays import arrays_like, door_of
 from ._normalizers import NormalizerLike, as_normalizer, parameter_names
-from ._request import Options, make_request, read_inputs
+from ._request import Options, make_request, read_inputs, shortened
 from ._shapes import Shapes
 from ._stats import StatsWish, gather_stats, plan_stats
 
@@ -93,7 +93,7 @@ def checked_threads(threads: int) -> int:
 
 def check_dropout(dropout_p: float) -> None:
     if dropout_p != 0.0:
-        raise NotImplementedError(f"dropout_p is {dropout_p}; attention has no dropout, it must be 0")
+        raise NotImplementedError(f"dropout_p is {shortened(dropout_p)}; attention has no dropout, it must be 0")
 
 
 def attend(
@@ -130,7 +130,7 @@ def _empty_gradients(arrays: typing.Any, inputs: typing.Any, needs: typing.Seque
         if name == "parameters":
             continue
         if name not in sources:
-            raise ValueError(f"needs has {name!r}; it may have query, key, value, bias and parameters")
+            raise ValueError(f"needs has {shortened(name)}; it may have query, key, value, bias and parameters")
         source = sources[name]
         if source is not None and not (name == "bias" and arrays.is_bool(source)):
             wanted[name] = arrays.empty_of(tuple(source.shape), type_name)

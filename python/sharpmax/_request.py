@@ -84,7 +84,7 @@ def _causal_of(is_causal: bool, causal: typing.Optional[str]) -> _core.Causal:
             raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")
         return _core.Causal.top_left
     if not isinstance(causal, str) or causal not in _CAUSAL:
-        raise ValueError(f"causal is {causal!r}; it must be 'top-left', 'bottom-right' or None")
+        raise ValueError(f"causal is {shortened(causal)}; it must be 'top-left', 'bottom-right' or None")
     return _CAUSAL[causal]
 
 
@@ -103,11 +103,12 @@ def _whole_numbers(name: str, values: typing.Any) -> typing.List[int]:
             return whole
     except (TypeError, ValueError, OverflowError, RuntimeError):
         pass
-    raise TypeError(f"{name} is {_shortened(values)}; it must be a sequence of whole numbers")
+    raise TypeError(f"{name} is {shortened(values)}; it must be a sequence of whole numbers")
 
 
-def _shortened(values: typing.Any) -> str:
-    words = repr(values)
+def shortened(value: typing.Any) -> str:
+    """Its repr, fit to stand in a sentence."""
+    words = " ".join(repr(value).split())
     return words if len(words) <= 60 else words[:57] + "..."
 
 

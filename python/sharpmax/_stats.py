@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+from ._request import shortened
+
 # One number a row: name and element type.
 _ROW_TYPES = {
     "log_partition": "float64",
@@ -113,7 +115,7 @@ def _sizes(name: str, option: typing.Any, default: typing.Tuple[int, ...]) -> ty
         sizes = ()
     if len(sizes) != len(default) or any(not 1 <= size <= 1 << 30 for size in sizes):
         wanted = "a positive whole number" if len(default) == 1 else f"{len(default)} positive whole numbers"
-        raise ValueError(f"return_stats has {option!r} for {name}; it must be {wanted}")
+        raise ValueError(f"return_stats has {shortened(option)} for {name}; it must be {wanted}")
     return sizes
 
 
@@ -123,7 +125,7 @@ def _gaps(option: typing.Any) -> typing.Tuple[float, ...]:
     try:
         return tuple(float(gap) for gap in option)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"return_stats has {option!r} for gaps; they must be ascending positive numbers") from None
+        raise ValueError(f"return_stats has {shortened(option)} for gaps; they must be ascending positive numbers") from None
 
 
 def plan_stats(
@@ -150,7 +152,7 @@ def plan_stats(
             wanted["map"] = arrays.empty_of((*rows[:2], *_sizes(name, option, _DEFAULT_MAP)), "float64")
         else:
             known = ", ".join([*_ROW_TYPES, "top", "gaps", "column_mass", "map"])
-            raise ValueError(f"return_stats asks for {name!r}; there is {known}")
+            raise ValueError(f"return_stats asks for {shortened(name)}; there is {known}")
     return wanted, gaps
 
 

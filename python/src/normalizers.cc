@@ -142,7 +142,7 @@ void bind_normalizers(nb::module_& m) {
       "``Normalizer(\"softmax:beta=2\")``, ``Normalizer(\"ssmax\", s=[0.4, 0.5])``: by text, or by name and\n"
       "parameters. A sequence gives one value per query head; choices are given by their word. Parameters\n"
       "can be read as attributes; ``replace(beta=3)`` gives a changed copy. ``family()`` lists all members.")
-      .def(nb::new_(&make_normalizer), nb::arg("text"), nb::arg("parameters"))
+      .def(nb::new_(&make_normalizer), nb::arg("text").none(), nb::arg("parameters"))
       .def_prop_ro("name", &AnyNormalizer::name)
       .def_prop_ro("text", &AnyNormalizer::text, "Normalizer(text) gives back this value, bit for bit.")
       .def_prop_ro("parameters", parameters_of,
