@@ -24,6 +24,9 @@ def check_tensor(tensor: typing.Any, name: str) -> None:
 
 
 def check_floating(tensor: typing.Any, name: str) -> None:
+    if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.layout is torch.strided and tensor.dtype in FLOATING:
+        if not tensor.is_nested:
+            return
     check_tensor(tensor, name)
     if tensor.dtype not in FLOATING:
         raise TypeError(f"{name} is {tensor.dtype}; it must be {_WORDS}")

@@ -6,6 +6,7 @@ import functools
 import typing
 
 import torch
+from torch.utils.dlpack import to_dlpack
 
 from .. import _core
 from .._normalizers import as_normalizer, parameter_names
@@ -54,14 +55,22 @@ class Wishes(typing.NamedTuple):
 SAVED = Wishes("log_partition,temperature")
 
 
-def readable(tensor: Tensor) -> Tensor:
-    """The tensor as the library reads it: without its graph, and copied if its last dimension is strided."""
-    tensor = tensor.detach()
+def view(tensor: Tensor) -> typing.Any:
+    """The tensor's memory as the library reads or writes it: a capsule of DLPack, made without Python's help.
+
+    What the library reads has no graph, and is copied if its last dimension is strided.
+    """
+    if tensor.requires_grad:
+        tensor = tensor.detach()
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
-    if tensor.dim() and tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
-        return tensor.contiguous()
-    return tensor
+    if tensor.dim() and tensor.stride(-1) != 1 and tensor.shape[-1] > 1:
+        tensor = tensor.contiguous()
+    if tensor.data_ptr() == 0 and tensor.numel():
+        if not tensor._is_zerotensor():
+            raise ValueError(f"a tensor of shape {list(tensor.shape)} has no memory; its storage was resized")
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    return to_dlpack(tensor)
 
 
 @functools.lru_cache(maxsize=256)
@@ -84,9 +93,9 @@ def normalizer_of(rule: Rule, parameters: typing.Optional[Tensor]) -> typing.Any
 def _request(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: typing.Optional[Tensor], masks: Masks, lengths: Lengths
 ) -> typing.Any:
-    request = _core.Request(readable(query), readable(key), readable(value))
+    request = _core.Request(view(query), view(key), view(value))
     if attn_mask is not None:
-        (request.set_mask if attn_mask.dtype == torch.bool else request.set_bias)(readable(attn_mask))
+        (request.set_mask if attn_mask.dtype == torch.bool else request.set_bias)(view(attn_mask))
     causal, left, right, scale, soft_cap = masks
     if causal:
         request.set_causal(_CAUSAL[causal])
@@ -125,6 +134,10 @@ def empty_statistics(like: Tensor, rows: typing.Tuple[typing.Any, ...], keys: ty
     return wanted
 
 
+def _views(wanted: dict) -> dict:
+    return {name: to_dlpack(tensor) for name, tensor in wanted.items()}
+
+
 def gaps_of(wishes: Wishes) -> typing.Tuple[float, ...]:
     return tuple(float(gap) for gap in wishes.gaps.split(",")) if wishes.gaps else ()
 
@@ -144,7 +157,7 @@ def attend(
     request = _request(query, key, value, attn_mask, masks, lengths)
     out = query.new_empty((*query.shape[:-1], value.shape[-1]))
     wanted = empty_statistics(query, rows_of(query), key.shape[-2], wishes) if wishes.names else {}
-    _core.attend(request, normalizer_of(rule, parameters), out, wanted, gaps_of(wishes), threads)
+    _core.attend(request, normalizer_of(rule, parameters), to_dlpack(out), _views(wanted), gaps_of(wishes), threads)
     return out, wanted
 
 
@@ -183,8 +196,8 @@ def attend_backward(
     if needs[4]:
         heads = query.shape[-3] if query.dim() > 2 else 1
         wanted["parameters"] = query.new_empty((len(parameter_names(normalizer.name)), heads), dtype=torch.float64)
-    saved = None if saved is None else tuple(readable(tensor) for tensor in saved)
-    _core.attend_backward(request, normalizer, readable(d_out), wanted, saved, threads)
+    saved = None if saved is None else tuple(view(tensor) for tensor in saved)
+    _core.attend_backward(request, normalizer, view(d_out), _views(wanted), saved, threads)
     found = [
         wanted[name].to(tensor.dtype) if needed else None for name, tensor, needed in zip(_OUTPUTS, inputs, needs)
     ]
@@ -210,7 +223,7 @@ def weigh(
     weights = exact.new_empty(exact.shape)
     wanted = empty_statistics(exact, rows_of(exact), exact.shape[-1], wishes) if wishes.names else {}
     normalizer = normalizer_of(rule, parameters)
-    _core.normalize(readable(exact), normalizer, weights, wanted, gaps_of(wishes), threads)
+    _core.normalize(view(exact), normalizer, to_dlpack(weights), _views(wanted), gaps_of(wishes), threads)
     return weights.to(scores.dtype), wanted
 
 
@@ -227,7 +240,12 @@ def weigh_backward(
     heads = scores.shape[-3] if scores.dim() > 2 else 1
     d_parameters = scores.new_empty((len(parameter_names(normalizer.name)), heads), dtype=torch.float64)
     _core.normalize_backward(
-        readable(scores.to(exact)), normalizer, readable(d_weights.to(exact)), d_scores, d_parameters, threads
+        view(scores.to(exact)),
+        normalizer,
+        view(d_weights.to(exact)),
+        to_dlpack(d_scores),
+        to_dlpack(d_parameters),
+        threads,
     )
     d_scores = d_scores.to(scores.dtype)
     if parameters is None:

@@ -64,6 +64,15 @@ def stacked(tensors: typing.Sequence[Tensor]) -> Tensor:
     return torch.stack([row.expand(heads) if row.shape[0] == 1 else row for row in rows])
 
 
+def _text_of(normalizer: typing.Any) -> str:
+    return as_normalizer(normalizer).text
+
+
+# torch.compiler.assume_constant_result without importing the compiler, which takes seconds: a Normalizer is
+# a constant of the graph, and the graph is guarded by which one it was.
+_text_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
 def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
     """The rule, and its parameters [parameter, head] where these are tensors."""
     if isinstance(normalizer, str):
@@ -75,4 +84,4 @@ def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor
         if not normalizer.tensors:
             return Rule(normalizer.text), None
         return Rule(normalizer.text, ",".join(normalizer.tensors)), stacked(list(normalizer.tensors.values()))
-    return Rule(as_normalizer(normalizer).text), None
+    return Rule(_text_of(normalizer)), None
