@@ -11,7 +11,6 @@ try:
 except ImportError as _missing:
     raise ImportError("sharpmax.torch needs PyTorch: pip install 'sharpmax[torch]'") from _missing
 
-from . import _vmap as _vmap
 from ._attention import attention
 from ._rows import normalize
 from ._rules import Parametrized

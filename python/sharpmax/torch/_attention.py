@@ -6,13 +6,14 @@ import typing
 
 import torch
 
+from .._attention import check_dropout, checked_threads
 from .._shapes import common_shapes, fit
-from . import _eager, _ops
+from .._stats import gather_stats
+from . import _route
 from ._checks import FLOATING, check_inputs, check_mask, check_number, integers
-from ._kernel import Lengths, Masks, Wishes
+from ._kernel import Lengths, Masks, Wishes, gaps_of
 from ._rules import resolve
-from ._statistics import stats_of, wishes_of
-from ._tracing import is_plain
+from ._statistics import wishes_of
 
 Tensor = torch.Tensor
 
@@ -94,8 +95,7 @@ def attention(
     A tensor whose last dimension is strided is copied. Under CPU autocast query, key, value and a
     floating attn_mask take autocast's type, as torch's own function has it.
     """
-    if dropout_p != 0.0:
-        raise NotImplementedError(f"dropout_p is {dropout_p}; attention has no dropout, it must be 0")
+    check_dropout(dropout_p)
     if torch.is_autocast_enabled("cpu"):
         query, key, value, attn_mask = _autocast((query, key, value, attn_mask))
     check_inputs(query, key, value)
@@ -114,12 +114,9 @@ def attention(
         query, key, value, attn_mask = fit(shapes, query, key, value, attn_mask, torch.Tensor.expand)
     wishes = _NO_WISHES if return_stats is False else wishes_of(return_stats)
     inputs = (query, key, value, attn_mask, parameters)
-    if is_plain(inputs):
-        out, found = _eager.attend(inputs, rule, masks, lengths, wishes, threads)
-    else:
-        out, found = _ops.attend(inputs, rule, masks, lengths, wishes, threads)
+    out, found = _route.attend(inputs, rule, masks, lengths, wishes, checked_threads(threads))
     if shapes is not None:
         out = out.reshape((*shapes.lead, *out.shape[-2:]))
     if return_stats is False:
         return out
-    return out, stats_of(found, wishes, None if shapes is None else shapes.lead)
+    return out, gather_stats(found, gaps_of(wishes), tuple(out.shape[:-2]))

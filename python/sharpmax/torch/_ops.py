@@ -76,7 +76,7 @@ def _attend_backward_fake(d_out: Tensor, *arguments: typing.Any) -> typing.Tuple
     )
 
 
-def _setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing.Any) -> None:
+def setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing.Any) -> None:
     out, found = output
     settings, (names, *_, threads) = inputs[_TENSORS : _TENSORS + _SETTINGS], inputs[_TENSORS + _SETTINGS :]
     by_name = dict(zip(names.split(","), found))
@@ -89,23 +89,30 @@ def _setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typin
     ctx.set_materialize_grads(False)
 
 
-def _backward(ctx: typing.Any, d_out: typing.Optional[Tensor], _: typing.Any) -> typing.Tuple[typing.Any, ...]:
+def backward(call: typing.Callable[..., typing.Any], ctx: typing.Any, d_out: typing.Any) -> typing.Tuple[typing.Any, ...]:
+    """call: attention_backward, or what stands for it."""
     nothing = (None,) * ctx.arguments
     if d_out is None:
         return nothing
     tensors, saved = ctx.saved_tensors[:_TENSORS], ctx.saved_tensors[_TENSORS:]
     needs = list(ctx.needs_input_grad[:5])
-    gradients = attention_backward(d_out, *tensors, *ctx.settings, *saved, needs, ctx.threads)
+    gradients = call(d_out, *tensors, *ctx.settings, *saved, needs, ctx.threads)
     return (*(gradient if needed else None for gradient, needed in zip(gradients, needs)), *nothing[5:])
 
 
-def _refuse_twice(ctx: typing.Any, *_: typing.Any) -> typing.NoReturn:
+def refuse_twice(*_: typing.Any) -> typing.NoReturn:
     raise NotImplementedError(
         "a gradient of sharpmax's attention or normalize was differentiated; it has no derivative of its own"
     )
 
 
-def _no_setup(ctx: typing.Any, inputs: typing.Any, output: typing.Any) -> None:
+def refuse_forward_mode() -> typing.NoReturn:
+    raise NotImplementedError(
+        "sharpmax's attention and normalize have no forward-mode derivative; use reverse mode (grad, vjp, jacrev)"
+    )
+
+
+def no_setup(ctx: typing.Any, inputs: typing.Any, output: typing.Any) -> None:
     pass
 
 
@@ -115,8 +122,13 @@ attention = torch.ops.sharpmax.attention.default
 attention_backward = torch.ops.sharpmax.attention_backward.default
 torch.library.register_fake("sharpmax::attention", _attend_fake, lib=library)
 torch.library.register_fake("sharpmax::attention_backward", _attend_backward_fake, lib=library)
-torch.library.register_autograd("sharpmax::attention", _backward, setup_context=_setup, lib=library)
-torch.library.register_autograd("sharpmax::attention_backward", _refuse_twice, setup_context=_no_setup, lib=library)
+torch.library.register_autograd(
+    "sharpmax::attention",
+    lambda ctx, d_out, _: backward(attention_backward, ctx, d_out),
+    setup_context=setup,
+    lib=library,
+)
+torch.library.register_autograd("sharpmax::attention_backward", refuse_twice, setup_context=no_setup, lib=library)
 
 
 def with_saved(wishes: Wishes) -> Wishes:
@@ -125,20 +137,3 @@ def with_saved(wishes: Wishes) -> Wishes:
         return SAVED
     asked = wishes.names.split(",")
     return wishes._replace(names=",".join([*asked, *(name for name in _SAVED if name not in asked)]))
-
-
-def attend(
-    inputs: typing.Sequence[typing.Optional[Tensor]],
-    rule: Rule,
-    masks: Masks,
-    lengths: Lengths,
-    wishes: Wishes,
-    threads: int,
-) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
-    """The op, saving for a backward pass only where there may be one."""
-    recorded = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs)
-    wanted = with_saved(wishes) if recorded else wishes
-    out, found = attention(*flat(inputs, lengths, rule, masks), *wanted, threads)
-    if not wishes.names:
-        return out, {}
-    return out, dict(zip(wishes.names.split(","), found))

@@ -8,7 +8,7 @@ import torch
 
 from . import _kernel
 from ._kernel import Rule, Wishes
-from ._ops import _no_setup, _refuse_twice, library
+from ._ops import library, no_setup, refuse_twice
 
 Tensor = torch.Tensor
 
@@ -50,19 +50,22 @@ def _weigh_backward_fake(
     )
 
 
-def _setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing.Any) -> None:
+def setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing.Any) -> None:
     ctx.save_for_backward(*inputs[:2])
     ctx.settings, ctx.threads, ctx.arguments = inputs[2:4], inputs[-1], len(inputs)
     ctx.mark_non_differentiable(*output[1])
     ctx.set_materialize_grads(False)
 
 
-def _backward(ctx: typing.Any, d_weights: typing.Optional[Tensor], _: typing.Any) -> typing.Tuple[typing.Any, ...]:
+def backward(
+    call: typing.Callable[..., typing.Any], ctx: typing.Any, d_weights: typing.Any
+) -> typing.Tuple[typing.Any, ...]:
+    """call: normalize_backward, or what stands for it."""
     nothing = (None,) * ctx.arguments
     if d_weights is None:
         return nothing
     scores, parameters = ctx.saved_tensors
-    gradients = normalize_backward(d_weights, scores, parameters, *ctx.settings, ctx.threads)
+    gradients = call(d_weights, scores, parameters, *ctx.settings, ctx.threads)
     found = tuple(gradient if needed else None for gradient, needed in zip(gradients, ctx.needs_input_grad))
     return (*found, *nothing[2:])
 
@@ -73,5 +76,10 @@ normalize = torch.ops.sharpmax.normalize.default
 normalize_backward = torch.ops.sharpmax.normalize_backward.default
 torch.library.register_fake("sharpmax::normalize", _weigh_fake, lib=library)
 torch.library.register_fake("sharpmax::normalize_backward", _weigh_backward_fake, lib=library)
-torch.library.register_autograd("sharpmax::normalize", _backward, setup_context=_setup, lib=library)
-torch.library.register_autograd("sharpmax::normalize_backward", _refuse_twice, setup_context=_no_setup, lib=library)
+torch.library.register_autograd(
+    "sharpmax::normalize",
+    lambda ctx, d_weights, _: backward(normalize_backward, ctx, d_weights),
+    setup_context=setup,
+    lib=library,
+)
+torch.library.register_autograd("sharpmax::normalize_backward", refuse_twice, setup_context=no_setup, lib=library)

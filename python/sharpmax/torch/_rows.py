@@ -6,23 +6,16 @@ import typing
 
 import torch
 
-from . import _eager, _ops_rows
+from .._attention import checked_threads
+from .._rows import checked_axis, folded
+from .._stats import gather_stats
+from . import _route
 from ._checks import check_floating
-from ._kernel import Wishes
+from ._kernel import Wishes, gaps_of
 from ._rules import resolve
-from ._statistics import stats_of, wishes_of
-from ._tracing import is_plain
+from ._statistics import wishes_of
 
 Tensor = torch.Tensor
-
-
-def _last(scores: Tensor, axis: typing.Any) -> int:
-    rank = scores.dim()
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"axis is {axis!r}; it must be a whole number")
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis is {axis}; scores have {rank} dimensions, it must be in [{-rank}, {rank - 1}]")
-    return axis % rank
 
 
 def normalize(
@@ -39,25 +32,14 @@ def normalize(
     computed in float32 and their weights and gradients rounded to their type.
     """
     check_floating(scores, "scores")
-    if scores.dim() == 0:
-        raise ValueError("scores have 0 dimensions; they must have at least 1")
-    axis = _last(scores, axis)
+    axis = checked_axis(axis, scores.dim())
     rule, parameters = resolve(normalizer)
-    rows = scores if axis == scores.dim() - 1 else scores.movedim(axis, -1)
-    lead = tuple(rows.shape[:-2])
-    if len(lead) > 2:
-        batch = 1
-        for size in lead[:-1]:
-            batch *= size
-        rows = rows.reshape((batch, *rows.shape[-3:]))
     wishes = Wishes() if return_stats is False else wishes_of(return_stats)
-    if is_plain((rows, parameters)):
-        weights, found = _eager.weigh(rows, parameters, rule, wishes, threads)
-    else:
-        weights, values = _ops_rows.normalize(rows, parameters, *rule, *wishes, threads)
-        found = dict(zip(wishes.names.split(","), values)) if wishes.names else {}
-    if len(lead) > 2:
-        weights = weights.reshape((*lead, *weights.shape[-2:]))
-    if axis != scores.dim() - 1:
-        weights = weights.movedim(-1, axis)
-    return weights if return_stats is False else (weights, stats_of(found, wishes, lead))
+    rows = scores if axis == -1 else scores.swapaxes(axis, -1)
+    weights, found = _route.weigh(folded(rows), parameters, rule, wishes, checked_threads(threads))
+    weights = weights.reshape(rows.shape)
+    if axis != -1:
+        weights = weights.swapaxes(axis, -1)
+    if return_stats is False:
+        return weights
+    return weights, gather_stats(found, gaps_of(wishes), tuple(rows.shape[:-2]))

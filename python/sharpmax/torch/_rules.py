@@ -6,7 +6,7 @@ import typing
 
 import torch
 
-from .._normalizers import as_normalizer, parameter_names
+from .._normalizers import Normalizer, as_normalizer, parameter_names
 from ._kernel import Rule
 
 Tensor = torch.Tensor
@@ -36,15 +36,9 @@ class Parametrized:
 
     def __sharpmax_normalizer__(self) -> typing.Any:
         """The normalizer with the values that the tensors have now."""
-        from .. import Normalizer
-
         base = as_normalizer(self.text)
         _check_names(base.name, self.tensors)
-        name, _, settings = base.text.partition(":")
-        kept = dict(setting.split("=") for setting in settings.split(",") if setting)
-        kept = {key: value for key, value in kept.items() if key not in self.tensors}
-        text = name + ":" + ",".join(f"{key}={value}" for key, value in kept.items()) if kept else name
-        return Normalizer(text, **{key: tensor.detach().tolist() for key, tensor in self.tensors.items()})
+        return base.replace(**{name: tensor.detach().tolist() for name, tensor in self.tensors.items()})
 
     def __repr__(self) -> str:
         return f"Parametrized({self.text!r}, {', '.join(self.tensors)})"
@@ -77,9 +71,8 @@ def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor
     """The rule, and its parameters [parameter, head] where these are tensors."""
     if isinstance(normalizer, str):
         return Rule(normalizer), None
-    bound = getattr(normalizer, "parametrized", None)
-    if bound is not None:
-        normalizer = bound()
+    if not isinstance(normalizer, Normalizer) and hasattr(normalizer, "parametrized"):
+        normalizer = normalizer.parametrized()
     if isinstance(normalizer, Parametrized):
         if not normalizer.tensors:
             return Rule(normalizer.text), None

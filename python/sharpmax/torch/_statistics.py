@@ -1,13 +1,11 @@
-"""return_stats= as the ops take it, and what they found as Stats."""
+"""return_stats= as the ops take it."""
 
 from __future__ import annotations
 
 import typing
 
-import torch
-
-from .._stats import Stats, gather_stats, plan_stats
-from ._kernel import Wishes, gaps_of
+from .._stats import plan_stats
+from ._kernel import Wishes
 
 
 class _Shapes:
@@ -24,11 +22,3 @@ def wishes_of(return_stats: typing.Any) -> Wishes:
     rows, columns = shapes["map"][-2:] if "map" in shapes else (0, 0)
     return Wishes(",".join(shapes), top, rows, columns, ",".join(repr(gap) for gap in gaps))
 
-
-def stats_of(
-    found: typing.Dict[str, torch.Tensor], wishes: Wishes, lead: typing.Optional[typing.Tuple[int, ...]]
-) -> Stats:
-    """lead: the leading dimensions of the answer where the kernel saw these folded into [batch, head]."""
-    if lead is not None and len(lead) > 2:
-        found = {name: array.reshape((*lead, *array.shape[2:])) for name, array in found.items()}
-    return gather_stats(found, gaps_of(wishes))

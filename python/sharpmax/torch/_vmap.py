@@ -10,9 +10,8 @@ import typing
 
 import torch
 
-from . import _ops, _ops_rows
-
 Tensor = torch.Tensor
+Call = typing.Callable[..., typing.Any]
 Dim = typing.Optional[int]
 
 
@@ -72,10 +71,10 @@ def _inputs(
     return query, key, value, mask, parameters, *tensors[5:8]
 
 
-def _attention(info: typing.Any, in_dims: typing.Any, *arguments: typing.Any) -> typing.Any:
+def attention(call: Call, info: typing.Any, in_dims: typing.Any, *arguments: typing.Any) -> typing.Any:
     size = info.batch_size
     tensors, dims = arguments[:8], in_dims[:8]
-    out, found = _ops.attention(*_inputs(tensors, dims, size, (False,) * 5), *arguments[8:])
+    out, found = call(*_inputs(tensors, dims, size, (False,) * 5), *arguments[8:])
     shape = (*_own_shape(tensors[0], dims[0])[:-1], out.shape[-1])
     out = _unfold(out, size, shape)
     found = [_unfold(f, size, (f.shape[0], f.shape[1] // size, *f.shape[2:])) for f in found]
@@ -88,7 +87,9 @@ def _sum_to(gradient: Tensor, shape: typing.Sequence[int]) -> Tensor:
     return (gradient.sum(2, keepdim=True) if shared else gradient).reshape((gradient.shape[0], *shape))
 
 
-def _attention_backward(info: typing.Any, in_dims: typing.Any, d_out: Tensor, *arguments: typing.Any) -> typing.Any:
+def attention_backward(
+    call: Call, info: typing.Any, in_dims: typing.Any, d_out: Tensor, *arguments: typing.Any
+) -> typing.Any:
     size = info.batch_size
     tensors, dims = arguments[:8], in_dims[1:9]
     saved, saved_dims = arguments[15:18], in_dims[16:19]
@@ -99,7 +100,7 @@ def _attention_backward(info: typing.Any, in_dims: typing.Any, d_out: Tensor, *a
         for i, (tensor, dim) in enumerate(zip(saved, saved_dims))
     )
     d_out = _fold(_four(_mapped(d_out, in_dims[0], size)))
-    found = list(_ops.attention_backward(d_out, *inputs, *arguments[8:15], *folded, *arguments[18:]))
+    found = list(call(d_out, *inputs, *arguments[8:15], *folded, *arguments[18:]))
     for i, needed in enumerate(needs):
         if not needed:
             found[i] = found[i].expand(size, 0)
@@ -130,32 +131,32 @@ def _rows(
     return folded, parameters
 
 
-def _normalize(info: typing.Any, in_dims: typing.Any, scores: Tensor, parameters: typing.Any, *rest: typing.Any) -> typing.Any:
+def normalize(
+    call: Call, info: typing.Any, in_dims: typing.Any, scores: Tensor, parameters: typing.Any, *rest: typing.Any
+) -> typing.Any:
     size = info.batch_size
-    weights, found = _ops_rows.normalize(*_rows(scores, parameters, in_dims, size, False), *rest)
+    weights, found = call(*_rows(scores, parameters, in_dims, size, False), *rest)
     weights = _unfold(weights, size, _own_shape(scores, in_dims[0]))
     found = [_unfold(f, size, (f.shape[0], f.shape[1] // size, *f.shape[2:])) for f in found]
     return (weights, found), (0, [0] * len(found))
 
 
-def _normalize_backward(
-    info: typing.Any, in_dims: typing.Any, d_weights: Tensor, scores: Tensor, parameters: typing.Any, *rest: typing.Any
+def normalize_backward(
+    call: Call,
+    info: typing.Any,
+    in_dims: typing.Any,
+    d_weights: Tensor,
+    scores: Tensor,
+    parameters: typing.Any,
+    *rest: typing.Any,
 ) -> typing.Any:
     size = info.batch_size
     folded, folded_parameters = _rows(scores, parameters, in_dims[1:], size, True)
     d_weights = _fold(_four(_mapped(d_weights, in_dims[0], size)))
-    d_scores, d_parameters = _ops_rows.normalize_backward(d_weights, folded, folded_parameters, *rest)
+    d_scores, d_parameters = call(d_weights, folded, folded_parameters, *rest)
     d_scores = _unfold(d_scores, size, _own_shape(scores, in_dims[1]))
     if parameters is None:
         return (d_scores, d_parameters.expand(size, 0)), (0, 0)
     shape = _own_shape(parameters, in_dims[2])
     return (d_scores, _parameters_apart(d_parameters, size, shape)), (0, 0)
 
-
-for _name, _rule in (
-    ("attention", _attention),
-    ("attention_backward", _attention_backward),
-    ("normalize", _normalize),
-    ("normalize_backward", _normalize_backward),
-):
-    torch.library.register_vmap(f"sharpmax::{_name}", _rule, lib=_ops.library)
