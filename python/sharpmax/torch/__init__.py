@@ -12,7 +12,9 @@ except ImportError as _missing:
     raise ImportError("sharpmax.torch needs PyTorch: pip install 'sharpmax[torch]'") from _missing
 
 from ._attention import attention
+from ._learnable import Learnable
+from ._module import Attention
 from ._rows import normalize
 from ._rules import Parametrized
 
-__all__ = ["Parametrized", "attention", "normalize"]
+__all__ = ["Attention", "Learnable", "Parametrized", "attention", "normalize"]

@@ -37,14 +37,14 @@ class Parametrized:
     def __sharpmax_normalizer__(self) -> typing.Any:
         """The normalizer with the values that the tensors have now."""
         base = as_normalizer(self.text)
-        _check_names(base.name, self.tensors)
+        check_names(base.name, self.tensors)
         return base.replace(**{name: tensor.detach().tolist() for name, tensor in self.tensors.items()})
 
     def __repr__(self) -> str:
         return f"Parametrized({self.text!r}, {', '.join(self.tensors)})"
 
 
-def _check_names(member: str, names: typing.Iterable[str]) -> None:
+def check_names(member: str, names: typing.Iterable[str]) -> None:
     for name in names:
         if name not in parameter_names(member):
             known = ", ".join(parameter_names(member)) or "none"
