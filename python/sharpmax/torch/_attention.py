@@ -37,18 +37,21 @@ def _causal_word(is_causal: bool, causal: typing.Optional[str]) -> str:
 def _window(window: typing.Any) -> typing.Tuple[int, int]:
     try:
         left, right = window
-        return int(left), int(right)
-    except (TypeError, ValueError):
-        raise TypeError(f"window is {window!r}; it must be a pair of whole numbers (left, right)") from None
+        if int(left) == left and int(right) == right and max(abs(left), abs(right)) < 1 << 62:
+            return int(left), int(right)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        pass
+    raise TypeError(f"window is {window!r}; it must be a pair of whole numbers (left, right)")
 
 
 def _lengths(key_lengths: typing.Any, documents: typing.Any) -> Lengths:
     lengths = None if key_lengths is None else integers(key_lengths, "key_lengths")
     if documents is None:
         return Lengths(lengths)
-    paired = len(documents) == 2 and all(hasattr(part, "__len__") for part in documents)
     if isinstance(documents, torch.Tensor):
         paired = documents.dim() == 2 and documents.shape[0] == 2
+    else:
+        paired = hasattr(documents, "__len__") and len(documents) == 2 and hasattr(documents[0], "__len__")
     query, key = documents if paired else (documents, documents)
     return Lengths(lengths, integers(query, "documents"), integers(key, "documents"))
 

@@ -8,6 +8,7 @@ import torch
 
 from . import _kernel, _ops, _ops_rows
 from ._kernel import Lengths, Masks, Rule, Wishes
+from ._plain import is_plain
 
 Tensor = torch.Tensor
 
@@ -31,7 +32,8 @@ class Attend(torch.autograd.Function):
         inputs, saved = ctx.saved_tensors[:5], ctx.saved_tensors[5:]
         rule, masks, lengths, threads = ctx.call
         needs = ctx.needs_input_grad[:5]
-        if torch.is_grad_enabled():  # create_graph: the op knows what to say to a second derivative
+        # With create_graph the op is there to say that there is no second derivative.
+        if torch.is_grad_enabled() or not is_plain((d_out, *inputs)):
             flat = _ops.flat(inputs, lengths, rule, masks)
             every = _ops.attention_backward(d_out, *flat, *saved, list(needs), threads)
             gradients = tuple(gradient if needed else None for gradient, needed in zip(every, needs))
@@ -70,7 +72,7 @@ class Weigh(torch.autograd.Function):
     def backward(ctx: typing.Any, d_weights: Tensor) -> typing.Tuple[typing.Any, ...]:
         scores, parameters = ctx.saved_tensors
         rule, threads = ctx.call
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or not is_plain((d_weights, scores, parameters)):
             gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
         else:
             gradients = _kernel.weigh_backward(d_weights, scores, parameters, rule, threads)

@@ -10,7 +10,7 @@ from torch import nn
 from .._normalizers import Normalizer, NormalizerLike, as_normalizer, family
 from ._domains import domain_of, raw_of
 from ._rows import normalize
-from ._rules import Parametrized, check_names
+from ._rules import check_learnable, normalizer_now, rule_of
 
 Tensor = torch.Tensor
 
@@ -48,10 +48,9 @@ class Learnable(nn.Module):
         if not domains:
             raise ValueError(f"{start.name} has no parameter that can be learnt; give it as it is")
         names = tuple(domains) if learn is None else tuple([learn] if isinstance(learn, str) else learn)
-        check_names(start.name, names)
-        for parameter in names:
-            if parameter not in domains:
-                raise ValueError(f"{parameter} of {start.name} has no gradient; learn may name {', '.join(domains)}")
+        check_learnable(start.name, names)
+        if not names:
+            raise ValueError(f"learn is empty; it may name {', '.join(domains)}")
         self.names = names
         self.heads = _heads(start, names, heads)
         self._domains = {parameter: domains[parameter] for parameter in names}  # in words: these can be pickled
@@ -85,13 +84,13 @@ class Learnable(nn.Module):
             for parameter in self.names
         }
 
-    def parametrized(self) -> Parametrized:
-        return Parametrized(self._fixed, **self.values())
+    def __sharpmax_rule__(self) -> typing.Any:
+        return rule_of(self._fixed, self.values())
 
     @property
     def normalizer(self) -> Normalizer:
         """A value: the normalizer as it is now."""
-        return self.parametrized().__sharpmax_normalizer__()
+        return normalizer_now(self._fixed, self.values())
 
     def __sharpmax_normalizer__(self) -> Normalizer:
         return self.normalizer
@@ -127,7 +126,6 @@ def _parameters(member: str) -> typing.List[typing.Dict[str, typing.Any]]:
 
 def _start(name: NormalizerLike, initial: typing.Dict[str, typing.Any]) -> Normalizer:
     start = as_normalizer(name)
-    check_names(start.name, initial)
     initial = {p: v.tolist() if isinstance(v, torch.Tensor) else v for p, v in initial.items()}
     start = start.replace(**initial) if initial else start
     if start.parameters.get("gradient") == "stopped" and any(p["learnable"] for p in _parameters(start.name)):

@@ -9,36 +9,17 @@ from torch.autograd import forward_ad
 
 from . import _eager, _func, _ops, _ops_rows
 from ._kernel import Lengths, Masks, Rule, Wishes
+from ._plain import functorch_level, is_plain
 
 Tensor = torch.Tensor
 Tensors = typing.Sequence[typing.Optional[Tensor]]
 Found = typing.Dict[str, Tensor]
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-_dispatch_modes = torch._C._len_torch_dispatch_stack
-_functorch_level = torch._C._functorch.maybe_current_level
-_jit_tracing = torch._C._get_tracing_state
-_profiling = torch.autograd._profiler_enabled
-
-
-def _is_plain(tensors: Tensors) -> bool:
-    """No tracing, no mode, no transform, no profiler, no subclass: nobody has to see an op."""
-    if torch.compiler.is_compiling():
-        return False
-    if _dispatch_modes() or _functorch_level() is not None or forward_ad._current_level >= 0:
-        return False
-    if _jit_tracing() is not None or _profiling():
-        return False
-    for tensor in tensors:
-        if tensor is not None and type(tensor) not in _PLAIN:
-            return False
-    return True
-
 
 def _is_transformed(tensors: Tensors) -> bool:
     if torch.compiler.is_compiling():
         return False
-    if _functorch_level() is not None:
+    if functorch_level() is not None:
         return True
     if forward_ad._current_level >= 0:
         if any(tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors):
@@ -58,7 +39,7 @@ def attend(
     inputs: Tensors, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
 ) -> typing.Tuple[Tensor, Found]:
     """inputs: query, key, value, attn_mask, parameters. What the backward needs is kept only if one may come."""
-    if _is_plain(inputs):
+    if is_plain(inputs):
         return _eager.attend(inputs, rule, masks, lengths, wishes, threads)
     call = _func.attention if _is_transformed(inputs) else _ops.attention
     wanted = _ops.with_saved(wishes) if _is_recorded(inputs) else wishes
@@ -69,7 +50,7 @@ def attend(
 def weigh(
     scores: Tensor, parameters: typing.Optional[Tensor], rule: Rule, wishes: Wishes, threads: int
 ) -> typing.Tuple[Tensor, Found]:
-    if _is_plain((scores, parameters)):
+    if is_plain((scores, parameters)):
         return _eager.weigh(scores, parameters, rule, wishes, threads)
     call = _func.normalize if _is_transformed((scores, parameters)) else _ops_rows.normalize
     weights, found = call(scores, parameters, *rule, *wishes, threads)
