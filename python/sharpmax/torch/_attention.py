@@ -1,0 +1,125 @@
+"""attention(): scaled_dot_product_attention under any normalizer, recorded by autograd."""
+
+from __future__ import annotations
+
+import typing
+
+import torch
+
+from .._attention import check_dropout, checked_threads
+from .._shapes import common_shapes, fit
+from .._stats import gather_stats
+from . import _route
+from ._checks import FLOATING, check_inputs, check_mask, check_number, integers
+from ._kernel import Lengths, Masks, Wishes, gaps_of
+from ._rules import resolve
+from ._statistics import wishes_of
+
+Tensor = torch.Tensor
+
+_NO_WISHES = Wishes()
+_NO_LENGTHS = Lengths()
+_PLAIN_MASKS = Masks()
+
+
+def _causal_word(is_causal: bool, causal: typing.Optional[str]) -> str:
+    if is_causal:
+        if causal is not None:
+            raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")
+        return "top-left"
+    if causal is None:
+        return ""
+    if causal not in ("top-left", "bottom-right"):
+        raise ValueError(f"causal is {causal!r}; it must be 'top-left', 'bottom-right' or None")
+    return causal
+
+
+def _window(window: typing.Any) -> typing.Tuple[int, int]:
+    try:
+        left, right = window
+        if int(left) == left and int(right) == right and max(abs(left), abs(right)) < 1 << 62:
+            return int(left), int(right)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        pass
+    raise TypeError(f"window is {window!r}; it must be a pair of whole numbers (left, right)")
+
+
+def _lengths(key_lengths: typing.Any, documents: typing.Any) -> Lengths:
+    lengths = None if key_lengths is None else integers(key_lengths, "key_lengths")
+    if documents is None:
+        return Lengths(lengths)
+    if isinstance(documents, torch.Tensor):
+        paired = documents.dim() == 2 and documents.shape[0] == 2
+    else:
+        paired = hasattr(documents, "__len__") and len(documents) == 2 and hasattr(documents[0], "__len__")
+    query, key = documents if paired else (documents, documents)
+    return Lengths(lengths, integers(query, "documents"), integers(key, "documents"))
+
+
+def _autocast(
+    tensors: typing.Sequence[typing.Optional[Tensor]],
+) -> typing.Tuple[typing.Optional[Tensor], ...]:
+    """As torch does it for scaled_dot_product_attention: to autocast's type, float64 left alone."""
+    dtype = torch.get_autocast_dtype("cpu")
+    return tuple(
+        tensor.to(dtype)
+        if isinstance(tensor, torch.Tensor) and tensor.dtype in FLOATING and tensor.dtype != torch.float64
+        else tensor
+        for tensor in tensors
+    )
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: typing.Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: typing.Optional[float] = None,
+    enable_gqa: bool = False,
+    *,
+    normalizer: typing.Any = "softmax",
+    causal: typing.Optional[str] = None,
+    window: typing.Optional[typing.Tuple[int, int]] = None,
+    key_lengths: typing.Any = None,
+    documents: typing.Any = None,
+    soft_cap: float = 0.0,
+    return_stats: typing.Any = False,
+    threads: int = 0,
+) -> typing.Any:
+    """Attention under any normalizer, spelt as torch's scaled_dot_product_attention; see sharpmax.attention.
+
+    Gradients reach query, key, value, a floating attn_mask, and the tensors of a `Learnable` or
+    `Parametrized` normalizer. They are computed in float32 and rounded to the type of what they belong
+    to; out, which the backward pass reads again, is rounded to query's type. float64 runs the exact
+    specification. A gradient has no gradient of its own. Statistics are never differentiated.
+
+    A tensor whose last dimension is strided is copied. Under CPU autocast query, key, value and a
+    floating attn_mask take autocast's type, as torch's own function has it.
+    """
+    check_dropout(dropout_p)
+    if torch.is_autocast_enabled("cpu"):
+        query, key, value, attn_mask = _autocast((query, key, value, attn_mask))
+    check_inputs(query, key, value)
+    if attn_mask is not None:
+        check_mask(attn_mask, query)
+    rule, parameters = resolve(normalizer)
+    masks = _PLAIN_MASKS
+    if is_causal or causal is not None or window is not None or scale is not None or soft_cap:
+        left, right = (-1, -1) if window is None else _window(window)
+        scale = None if scale is None else check_number(scale, "scale")
+        masks = Masks(_causal_word(is_causal, causal), left, right, scale, check_number(soft_cap, "soft_cap"))
+    lengths = _NO_LENGTHS if key_lengths is None and documents is None else _lengths(key_lengths, documents)
+    mask_shape = None if attn_mask is None else attn_mask.shape
+    shapes = common_shapes(query.shape, key.shape, value.shape, mask_shape, enable_gqa)
+    if shapes is not None:
+        query, key, value, attn_mask = fit(shapes, query, key, value, attn_mask, torch.Tensor.expand)
+    wishes = _NO_WISHES if return_stats is False else wishes_of(return_stats)
+    inputs = (query, key, value, attn_mask, parameters)
+    out, found = _route.attend(inputs, rule, masks, lengths, wishes, checked_threads(threads))
+    if shapes is not None:
+        out = out.reshape((*shapes.lead, *out.shape[-2:]))
+    if return_stats is False:
+        return out
+    return out, gather_stats(found, gaps_of(wishes), tuple(out.shape[:-2]))

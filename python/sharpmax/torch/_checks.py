@@ -1,0 +1,77 @@
+"""One sentence for whatever is no tensor that the library can read."""
+
+from __future__ import annotations
+
+import typing
+
+import torch
+
+Tensor = torch.Tensor
+
+FLOATING = frozenset((torch.float32, torch.bfloat16, torch.float16, torch.float64))
+_WORDS = "float32, bfloat16, float16 or float64"
+
+
+def check_tensor(tensor: typing.Any, name: str) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name} is a {type(tensor).__name__}; it must be a torch tensor")
+    if tensor.is_nested:
+        raise TypeError(f"{name} is a nested tensor; pad it and give key_lengths, or pack it and give documents")
+    if tensor.layout is not torch.strided:
+        raise TypeError(f"{name} has layout {tensor.layout}; it must be torch.strided")
+    if tensor.device.type != "cpu":
+        raise TypeError(f"{name} is on {tensor.device}; it must be in CPU memory")
+
+
+def check_floating(tensor: typing.Any, name: str) -> None:
+    if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.layout is torch.strided and tensor.dtype in FLOATING:
+        if not tensor.is_nested:
+            return
+    check_tensor(tensor, name)
+    if tensor.dtype not in FLOATING:
+        raise TypeError(f"{name} is {tensor.dtype}; it must be {_WORDS}")
+
+
+def check_inputs(query: typing.Any, key: typing.Any, value: typing.Any) -> None:
+    check_floating(query, "query")
+    check_floating(key, "key")
+    check_floating(value, "value")
+    if not query.dtype == key.dtype == value.dtype:
+        cached = query.dtype == torch.float32 and key.dtype == value.dtype and key.dtype != torch.float64
+        if not cached:
+            raise TypeError(
+                f"query is {query.dtype}, key is {key.dtype} and value is {value.dtype}; they must have one type, "
+                "or query float32 and both others one 16-bit type"
+            )
+
+
+def check_mask(attn_mask: typing.Any, query: Tensor) -> None:
+    check_tensor(attn_mask, "attn_mask")
+    if attn_mask.dtype not in (torch.bool, torch.float32, query.dtype):
+        raise TypeError(f"attn_mask is {attn_mask.dtype}; it must be torch.bool, torch.float32 or query's {query.dtype}")
+
+
+def check_number(number: typing.Any, name: str) -> float:
+    if isinstance(number, torch.Tensor):
+        raise TypeError(f"{name} is a tensor; it must be a number, for it gets no gradient")
+    if isinstance(number, str):
+        raise TypeError(f"{name} is {number!r}; it must be a number")
+    try:
+        return float(number)
+    except TypeError:
+        raise TypeError(f"{name} is a {type(number).__name__}; it must be a number") from None
+
+
+def integers(sequence: typing.Any, name: str) -> Tensor:
+    """A tensor of int64 of one dimension."""
+    if not isinstance(sequence, torch.Tensor):
+        try:
+            sequence = torch.tensor(list(sequence), dtype=None if len(sequence) else torch.int64, device="cpu")
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"{name} is {sequence!r}; it must be a sequence of whole numbers") from None
+    check_tensor(sequence, name)
+    if sequence.is_floating_point() or sequence.is_complex() or sequence.dtype == torch.bool or sequence.dim() != 1:
+        raise TypeError(
+            f"{name} is {sequence.dtype} of shape {list(sequence.shape)}; it must be whole numbers in one dimension"
+        )
+    return sequence.to(torch.int64)

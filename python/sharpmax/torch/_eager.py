@@ -1,0 +1,90 @@
+"""Autograd without the dispatcher: what the ops do, for tensors that nobody traces."""
+
+from __future__ import annotations
+
+import typing
+
+import torch
+
+from . import _kernel, _ops, _ops_rows
+from ._kernel import Lengths, Masks, Rule, Wishes
+from ._plain import is_plain
+
+Tensor = torch.Tensor
+
+
+class Attend(torch.autograd.Function):
+    """apply(query, key, value, attn_mask, parameters, (rule, masks, lengths, wishes, threads), found)."""
+
+    @staticmethod
+    def forward(ctx: typing.Any, *arguments: typing.Any) -> Tensor:
+        *inputs, (rule, masks, lengths, wishes, threads), found = arguments
+        wanted = _ops.with_saved(wishes)
+        out, statistics = _kernel.attend(*inputs, rule, masks, lengths, wanted, threads)
+        ctx.save_for_backward(*inputs, out, statistics["log_partition"], statistics["temperature"])
+        ctx.call = (rule, masks, lengths, threads)
+        if wishes.names:
+            found.update((name, statistics[name]) for name in wishes.names.split(","))
+        return out
+
+    @staticmethod
+    def backward(ctx: typing.Any, d_out: Tensor) -> typing.Tuple[typing.Any, ...]:
+        inputs, saved = ctx.saved_tensors[:5], ctx.saved_tensors[5:]
+        rule, masks, lengths, threads = ctx.call
+        needs = ctx.needs_input_grad[:5]
+        # With create_graph the op is there to say that there is no second derivative.
+        if torch.is_grad_enabled() or not is_plain((d_out, *inputs)):
+            flat = _ops.flat(inputs, lengths, rule, masks)
+            every = _ops.attention_backward(d_out, *flat, *saved, list(needs), threads)
+            gradients = tuple(gradient if needed else None for gradient, needed in zip(every, needs))
+        else:
+            gradients = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
+        return (*gradients, None, None)
+
+
+def attend(
+    inputs: typing.Sequence[typing.Optional[Tensor]],
+    rule: Rule,
+    masks: Masks,
+    lengths: Lengths,
+    wishes: Wishes,
+    threads: int,
+) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
+    if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs):
+        found: typing.Dict[str, Tensor] = {}
+        return Attend.apply(*inputs, (rule, masks, lengths, wishes, threads), found), found
+    return _kernel.attend(*inputs, rule, masks, lengths, wishes, threads)
+
+
+class Weigh(torch.autograd.Function):
+    """apply(scores, parameters, (rule, wishes, threads), found)."""
+
+    @staticmethod
+    def forward(ctx: typing.Any, *arguments: typing.Any) -> Tensor:
+        scores, parameters, (rule, wishes, threads), found = arguments
+        weights, statistics = _kernel.weigh(scores, parameters, rule, wishes, threads)
+        found.update(statistics)
+        ctx.save_for_backward(scores, parameters)
+        ctx.call = (rule, threads)
+        return weights
+
+    @staticmethod
+    def backward(ctx: typing.Any, d_weights: Tensor) -> typing.Tuple[typing.Any, ...]:
+        scores, parameters = ctx.saved_tensors
+        rule, threads = ctx.call
+        if torch.is_grad_enabled() or not is_plain((d_weights, scores, parameters)):
+            gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
+        else:
+            gradients = _kernel.weigh_backward(d_weights, scores, parameters, rule, threads)
+        needs = ctx.needs_input_grad
+        return (*(gradient if needed else None for gradient, needed in zip(gradients, needs)), None, None)
+
+
+def weigh(
+    scores: Tensor, parameters: typing.Optional[Tensor], rule: Rule, wishes: Wishes, threads: int
+) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
+    needed = scores.requires_grad or (parameters is not None and parameters.requires_grad)
+    if torch.is_grad_enabled() and needed:
+        found: typing.Dict[str, Tensor] = {}
+        return Weigh.apply(scores, parameters, (rule, wishes, threads), found), found
+    return _kernel.weigh(scores, parameters, rule, wishes, threads)
