@@ -136,10 +136,8 @@ def is_jax(array: typing.Any) -> bool:
 def door_of(array: typing.Any) -> typing.Any:
     """The submodule that takes arrays of this kind and records their gradients; None: NumPy's."""
     if is_torch(array):
-        try:
-            from . import torch
-        except ImportError:  # until the door is there
-            return None
+        from . import torch
+
         return torch
     if is_jax(array):
         from . import jax

@@ -7,9 +7,9 @@ import typing
 import numpy as np
 
 from . import _core
-from ._arrays import arrays_like, door_of
+from ._arrays import NumPyArrays, arrays_like, door_of
 from ._normalizers import NormalizerLike, as_normalizer, parameter_names
-from ._request import Options, make_request, read_inputs, shortened
+from ._request import Inputs, Options, make_request, read_inputs, shortened
 from ._shapes import Shapes
 from ._stats import StatsWish, gather_stats, plan_stats
 
@@ -77,10 +77,9 @@ def attention(
             return_stats=return_stats, threads=threads,
         )  # fmt: skip
     check_dropout(dropout_p)
-    arrays = arrays_like(query)
-    inputs = read_inputs(arrays, query, key, value, attn_mask, enable_gqa)
+    inputs = read_inputs(NumPyArrays, query, key, value, attn_mask, enable_gqa)
     options = Options(is_causal, scale, causal, window, key_lengths, documents, soft_cap)
-    return attend(arrays, inputs, options, as_normalizer(normalizer), return_stats, checked_threads(threads))
+    return _attend(inputs, options, as_normalizer(normalizer), return_stats, checked_threads(threads))
 
 
 def checked_threads(threads: int) -> int:
@@ -96,23 +95,18 @@ def check_dropout(dropout_p: float) -> None:
         raise NotImplementedError(f"dropout_p is {shortened(dropout_p)}; attention has no dropout, it must be 0")
 
 
-def attend(
-    arrays: typing.Any,
-    inputs: typing.Any,
-    options: Options,
-    normalizer: _core.Normalizer,
-    return_stats: StatsWish,
-    threads: int,
+def _attend(
+    inputs: Inputs, options: Options, normalizer: _core.Normalizer, return_stats: StatsWish, threads: int
 ) -> typing.Any:
-    """The kernel over inputs that were read: the answer, or the answer and Stats."""
+    """The kernel over NumPy arrays: the answer, or the answer and Stats."""
     query, key, value, _, shapes = inputs
-    request = make_request(arrays, inputs, options)
-    out = arrays.empty((*query.shape[:-1], value.shape[-1]), query)
+    request = make_request(NumPyArrays, inputs, options)
+    rows = query.shape[:-1]
+    out = np.empty((*rows, value.shape[-1]), query.dtype)
     if return_stats is False:
         _core.attend(request, normalizer, out, {}, (), threads)
         return out if shapes is None else _unfold(out, shapes)
-    rows = tuple(query.shape[:-1])
-    wanted, gaps = plan_stats(return_stats, arrays, (1, 1, 1, *rows)[-3:], key.shape[-2])
+    wanted, gaps = plan_stats(return_stats, NumPyArrays, (1, 1, 1, *rows)[-3:], key.shape[-2])
     _core.attend(request, normalizer, out, wanted, gaps, threads)
     lead = rows[:-1] if shapes is None else shapes.lead
     return (out if shapes is None else _unfold(out, shapes)), gather_stats(wanted, gaps, lead)
@@ -122,7 +116,7 @@ def _unfold(out: Array, shapes: Shapes) -> Array:
     return out.reshape((*shapes.lead, *out.shape[-2:]))
 
 
-def _empty_gradients(arrays: typing.Any, inputs: typing.Any, needs: typing.Sequence[str]) -> dict[str, Array]:
+def _empty_gradients(arrays: typing.Any, inputs: Inputs, needs: typing.Sequence[str]) -> dict[str, Array]:
     type_name = "float64" if arrays.is_double(inputs.query) else "float32"
     sources = {"query": inputs.query, "key": inputs.key, "value": inputs.value, "bias": inputs.attn_mask}
     wanted = {}

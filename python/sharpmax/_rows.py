@@ -7,7 +7,7 @@ import typing
 import numpy as np
 
 from . import _core
-from ._arrays import arrays_like, door_of
+from ._arrays import NumPyArrays, arrays_like, door_of
 from ._attention import checked_threads
 from ._normalizers import NormalizerLike, as_normalizer, parameter_names
 from ._stats import StatsWish, gather_stats, plan_stats
@@ -32,8 +32,8 @@ def normalize(
     door = None if type(scores) is np.ndarray else door_of(scores)
     if door is not None:
         return door.normalize(scores, normalizer, axis, return_stats=return_stats, threads=threads)
-    arrays = arrays_like(scores)
-    return normalize_over(arrays, arrays.readable(scores, "scores"), normalizer, axis, return_stats, threads)
+    scores = NumPyArrays.readable(scores, "scores")
+    return _normalize(scores, normalizer, axis, return_stats, checked_threads(threads))
 
 
 def checked_axis(axis: int, rank: int) -> int:
@@ -58,30 +58,26 @@ def folded(scores: Array) -> Array:
     return scores.reshape((batch, *shape[-3:]))
 
 
-def normalize_over(
-    arrays: typing.Any, scores: Array, normalizer: NormalizerLike, axis: int, return_stats: StatsWish, threads: int
+def _normalize(
+    scores: Array, normalizer: NormalizerLike, axis: int, return_stats: StatsWish, threads: int
 ) -> typing.Any:
-    """The kernel over scores that were read."""
-    axis = checked_axis(axis, len(scores.shape))
-    given = scores.dtype
-    if scores.dtype.itemsize == 2 and not arrays.is_bool(scores):
-        scores = scores.astype(np.float32)
-    rows = arrays.readable(scores.swapaxes(axis, -1), "scores") if axis != -1 else scores
+    axis = checked_axis(axis, scores.ndim)
+    rows = scores.astype(np.float32) if scores.dtype == np.float16 else scores
+    if axis != -1:
+        rows = NumPyArrays.readable(rows.swapaxes(axis, -1), "scores")
     flat = folded(rows)
-    weights = arrays.empty(tuple(flat.shape), flat)
+    weights = np.empty(flat.shape, flat.dtype)
     wanted: typing.Dict[str, Array] = {}
     gaps: typing.Tuple[float, ...] = ()
     if return_stats is not False:
-        wanted, gaps = plan_stats(return_stats, arrays, (1, 1, 1, *flat.shape[:-1])[-3:], flat.shape[-1])
-    _core.normalize(flat, as_normalizer(normalizer), weights, wanted, gaps, checked_threads(threads))
-    weights = weights.reshape(rows.shape)
-    if given != weights.dtype:
-        weights = weights.astype(given)
+        wanted, gaps = plan_stats(return_stats, NumPyArrays, (1, 1, 1, *flat.shape[:-1])[-3:], flat.shape[-1])
+    _core.normalize(flat, as_normalizer(normalizer), weights, wanted, gaps, threads)
+    weights = weights.reshape(rows.shape).astype(scores.dtype, copy=False)
     if axis != -1:
         weights = weights.swapaxes(axis, -1)
     if return_stats is False:
         return weights
-    return weights, gather_stats(wanted, gaps, tuple(rows.shape[:-2]))
+    return weights, gather_stats(wanted, gaps, rows.shape[:-2])
 
 
 def normalize_backward(

@@ -125,7 +125,9 @@ def _gaps(option: typing.Any) -> typing.Tuple[float, ...]:
     try:
         return tuple(float(gap) for gap in option)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"return_stats has {shortened(option)} for gaps; they must be ascending positive numbers") from None
+        raise ValueError(
+            f"return_stats has {shortened(option)} for gaps; they must be ascending positive numbers"
+        ) from None
 
 
 def plan_stats(

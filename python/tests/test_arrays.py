@@ -69,10 +69,13 @@ def test_no_queries_and_no_keys_are_not_errors(kind, queries, keys):
     assert not gradients.query.any() and tuple(gradients.key.shape) == (1, 2, keys, 8)
 
 
-def test_tensors_that_require_grad_are_refused_unless_no_one_records():
-    tensors = [torch.from_numpy(array).requires_grad_() for array in numpy_inputs()]
+def test_tensors_that_require_grad_are_refused_where_no_one_would_record_them():
+    arrays = numpy_inputs()
+    tensors = [torch.from_numpy(array).requires_grad_() for array in arrays]
+    with pytest.raises(TypeError, match="key requires grad"):
+        sharpmax.attention(arrays[0], tensors[1], arrays[2])
     with pytest.raises(TypeError, match="query requires grad"):
-        sharpmax.attention(*tensors)
+        sharpmax.attention_backward(tensors[0].detach(), *tensors)
     with torch.no_grad():
         assert not sharpmax.attention(*tensors).requires_grad
 
