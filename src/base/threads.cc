@@ -21,6 +21,11 @@ int threads_for(int requested) noexcept {
   return std::min(requested, std::max(kEnoughThreads, omp_get_num_procs()));
 }
 
+int threads_for(int requested, double multiply_adds) noexcept {
+  constexpr double kWorthATeam = 1 << 19;
+  return requested <= 0 && multiply_adds < kWorthATeam ? 1 : threads_for(requested);
+}
+
 int thread_index() noexcept { return omp_get_thread_num(); }
 
 }  // namespace sharpmax

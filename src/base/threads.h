@@ -9,6 +9,9 @@ namespace sharpmax {
 // How many threads a call will use: `requested`, or what OpenMP would use if that is 0. Absurd
 // requests are cut, since the runtime aborts the process when it cannot start a thread.
 int threads_for(int requested) noexcept;
+// The same for a call of so many multiply-adds: where the number is left open, waking a team is not worth
+// what it would take from a call that is over in some ten microseconds.
+int threads_for(int requested, double multiply_adds) noexcept;
 
 int thread_index() noexcept;  // of the caller within its team, from 0
 
