@@ -54,7 +54,7 @@ void check_memory(const model::Configuration& c, std::int64_t tokens, const std:
   const auto there = available_memory();
   if (!there || wanted <= static_cast<double>(*there)) return;
   constexpr double kGigabyte = 1e9;
-  throw Limit(
+  throw MemoryLimit(
       fmt::format("not enough memory: keys and values of {} tokens take {:.1f} GB in {}, and {:.1f} GB are "
                   "free; a smaller --context{} takes less",
                   grouped(tokens), wanted / kGigabyte, type, static_cast<double>(*there) / kGigabyte,
