@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "attention.h"
+#include "engine.h"
 #include "request.h"
 #include "sharpmax/error.h"
 
@@ -39,6 +40,8 @@ NB_MODULE(_core, m) {
   bind_attention(m);
   bind_normalizers(m);
   bind_machine(m);
+  bind_engine(m);
+  bind_model(m);
 }
 
 }  // namespace sharpmax::python
