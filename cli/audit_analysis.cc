@@ -107,6 +107,7 @@ int audit_analyses(const AnalysisJob& job, const AnalysisOptions& o) {
   results["analysis"] = audit::analysis_json(found);
   if (saves) write_text(job.json, results.dump(1) + "\n");
   if (!job.html.empty()) write_audit_page(job.html, results);
+  hand_over([&] { return results; });
   if (job.json == "-") {
     print(results.dump(1) + "\n");
   } else {

@@ -166,6 +166,7 @@ int audit_lengths(const AuditOptions& o) {
   job.run();
   if (job.saves()) write_text(o.json, job.results(true).dump(1) + "\n");
   if (!o.html.empty()) write_audit_page(o.html, job.results(true));
+  hand_over([&] { return job.results(true); });
   if (o.json == "-") {
     print(job.results(true).dump(1) + "\n");
     return kOk;

@@ -189,6 +189,7 @@ int audit_probe(const ModelOptions& m, const ProbeOptions& o) {
   job.save();  // a file that cannot be written is known now
   job.run(*session);
   if (!o.html.empty()) write_audit_page(o.html, job.json());
+  hand_over([&] { return job.json(); });
   print(o.json == "-" ? job.json().dump(1) + "\n"
                       : report_of(job.probe, job.results, job.heads, colour_wanted()));
   return kOk;

@@ -137,6 +137,7 @@ int run(const BoundOptions& o) {
   if (results.normalizers.size() == 1 && !results.normalizers[0].refused.empty())
     refuse(results.normalizers[0].refused);
   if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(results).dump(1) + "\n");
+  hand_over([&] { return to_json(results); });
   if (o.json == "-")
     print_json(to_json(results));
   else

@@ -77,6 +77,7 @@ int run_attacks(const BoundOptions& o) {
     }
   }
   if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(outcomes, o.seed).dump(1) + "\n");
+  hand_over([&] { return to_json(outcomes, o.seed); });
   if (o.json == "-")
     print_json(to_json(outcomes, o.seed));
   else

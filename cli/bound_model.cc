@@ -78,6 +78,7 @@ int bound_model(const BoundModelOptions& o) {
     run.heads = audit::certify_heads(model, settings);
   }
   run.seconds = seconds();
+  hand_over([&] { return to_json(run); });
   const std::string json = to_json(run).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (o.json == "-") {
     print(json);

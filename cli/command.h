@@ -1,9 +1,10 @@
 // What a subcommand is: it adds its words to the command line and returns what to do when
-// they were given. A new subcommand is one file with such a function and one line in main.cc.
+// they were given. A new subcommand is one file with such a function and one line in program.cc.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -11,9 +12,18 @@ namespace sharpmax::cli {
 
 enum ExitCode : int { kOk = 0, kCheckFailed = 1, kUsage = 2, kBadFile = 3, kLimit = 4, kInterrupted = 130 };
 
+// Words that do not parse: a sentence, and kUsage.
+struct Usage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // What was asked for is well-formed and too much: a sentence, and kLimit.
 struct Limit : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+// Too much for the memory of this machine.
+struct MemoryLimit : Limit {
+  using Limit::Limit;
 };
 
 struct Command {
@@ -32,9 +42,10 @@ Command add_audit(CLI::App& program);
 Command add_bound(CLI::App& program);
 Command add_fix(CLI::App& program);
 
-// What was typed, fit to be typed again; main() sets it.
+// What was typed, or what would have been typed to ask for the same; run_program() sets it.
 std::string& command_line();
-std::string quoted_command(int argc, char** argv);
+// Fit to be typed in a shell; the program's name is not among the words.
+std::string quoted_command(std::span<const std::string> words);
 
 int print_version(bool verbose, bool json);
 

@@ -10,12 +10,11 @@ std::string& command_line() {
   return line;
 }
 
-std::string quoted_command(int argc, char** argv) {
+std::string quoted_command(std::span<const std::string> words) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,.:/@%";
   std::string line = "sharpmax";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
+  for (const std::string& word : words) {
     line += ' ';
     if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
       line += word;

@@ -7,13 +7,34 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <string>
+#include <iostream>
+#include <iterator>
 
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
+namespace {
+
+Listener* listener = nullptr;  // null: standard output and error
+
+}  // namespace
+
+Listening::Listening(Listener& who) noexcept { listener = &who; }
+Listening::~Listening() { listener = nullptr; }
+
+void hand_over(const std::function<Json()>& results) {
+  if (listener) listener->on_results(results());
+}
+
+bool prints_to_a_terminal() { return !listener && ::isatty(STDOUT_FILENO) == 1; }
+
+std::string standard_input() {
+  if (listener) return listener->standard_input();
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
 
 void print(std::string_view text) {
+  if (listener) return listener->on_text(text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Error(ErrorCode::io, fmt::format("standard output could not be written: {}", std::strerror(errno)));
   }
@@ -49,7 +70,7 @@ std::string made_visible(std::string_view text) {
 }  // namespace
 
 void print_stream(std::string_view text) {
-  static const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const bool terminal = prints_to_a_terminal();
   if (text.empty()) return;
   if (terminal) line_is_open = text.back() != '\n';
   print(terminal ? made_visible(text) : std::string(text));
@@ -62,16 +83,19 @@ void end_open_line() noexcept {
 }
 
 void narrate(std::string_view sentence) {
+  if (listener) return listener->on_narration(sentence);
   std::fwrite(sentence.data(), 1, sentence.size(), stderr);
   std::fputc('\n', stderr);
 }
 
-Progress::Progress(Elsewhere elsewhere) : terminal_(::isatty(STDERR_FILENO) == 1), elsewhere_(elsewhere) {}
+Progress::Progress(Elsewhere elsewhere)
+    : terminal_(!listener && ::isatty(STDERR_FILENO) == 1), elsewhere_(elsewhere) {}
 Progress::~Progress() {
   if (terminal_) show("");
 }
 
 void Progress::show(std::string_view what) {
+  if (listener) return listener->on_progress(what);
   if (!terminal_) {
     constexpr auto kBetweenLines = std::chrono::seconds(10);
     const auto now = std::chrono::steady_clock::now();

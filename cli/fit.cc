@@ -159,6 +159,7 @@ int run(const FitOptions& o) {
   found.update(fit_json(head, o.head, request, result));
   put(o.json, retrieval::text_of(found));
   put(o.csv, fit_csv(result));
+  hand_over([&] { return found; });
   if (o.json != "-" && o.csv != "-") print(fit_report(found, colour_wanted()));
   return kOk;
 }

@@ -193,6 +193,7 @@ int fix(const FixOptions& o) {
   save(&answer);
   if (!o.output.empty())
     write_text(o.output, model::to_json(run.trials()[answer.use].table.normalizers).dump(1) + "\n");
+  hand_over([&] { return results_json(settings, run, run.trials(), &answer); });
   if (o.json == "-") {
     print(results_json(settings, run, run.trials(), &answer).dump(1) + "\n");
   } else {

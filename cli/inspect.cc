@@ -30,6 +30,7 @@ int run(const InspectOptions& o) {
   found.update(inspect_json(file));
   if (o.check) found["check"] = check_json(file, o.threads);
   found["metadata"] = metadata_json(file);
+  hand_over([&] { return found; });
   if (o.json)
     print_json(found);
   else

@@ -48,19 +48,6 @@ void note_untrained(const model::Configuration& c, std::int64_t tokens) {
       grouped(tokens), grouped(c.context), static_cast<double>(tokens) / static_cast<double>(c.context)));
 }
 
-void check_memory(const model::Configuration& c, std::int64_t tokens, const std::string& type) {
-  const auto bytes = model::cache_bytes(c, tokens, cache_type(type));
-  const double wanted = bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::infinity();
-  const auto there = available_memory();
-  if (!there || wanted <= static_cast<double>(*there)) return;
-  constexpr double kGigabyte = 1e9;
-  throw Limit(
-      fmt::format("not enough memory: keys and values of {} tokens take {:.1f} GB in {}, and {:.1f} GB are "
-                  "free; a smaller --context{} takes less",
-                  grouped(tokens), wanted / kGigabyte, type, static_cast<double>(*there) / kGigabyte,
-                  type == "float32" ? " or --cache float16" : ""));
-}
-
 }  // namespace
 
 void add_model_options(CLI::App& words, ModelOptions& o) {
@@ -124,6 +111,19 @@ std::int64_t context_of(const model::Model& model, const ModelOptions& o) {
     refuse(fmt::format("--context {}: a {} model has learned {} positions and has none beyond", context,
                        c.architecture, c.context));
   return context;
+}
+
+void check_memory(const model::Configuration& c, std::int64_t tokens, const std::string& type) {
+  const auto bytes = model::cache_bytes(c, tokens, cache_type(type));
+  const double wanted = bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::infinity();
+  const auto there = available_memory();
+  if (!there || wanted <= static_cast<double>(*there)) return;
+  constexpr double kGigabyte = 1e9;
+  throw MemoryLimit(
+      fmt::format("not enough memory: keys and values of {} tokens take {:.1f} GB in {}, and {:.1f} GB are "
+                  "free; a smaller --context{} takes less",
+                  grouped(tokens), wanted / kGigabyte, type, static_cast<double>(*there) / kGigabyte,
+                  type == "float32" ? " or --cache float16" : ""));
 }
 
 std::unique_ptr<model::Session> open_session(const model::Model& model, const ModelOptions& o,

@@ -29,6 +29,10 @@ void add_model_options(CLI::App& words, ModelOptions& options);
 // Opened, with the positions that were asked for.
 model::Model open_model(const ModelOptions& options);
 
+// Throws MemoryLimit where keys and values of so many tokens do not fit into memory. type: float32 or
+// float16.
+void check_memory(const model::Configuration& configuration, std::int64_t tokens, const std::string& type);
+
 // A session with room for `tokens`; narrates where they are more than the model was trained on. Throws Limit
 // where the cache does not fit into memory.
 std::unique_ptr<model::Session> open_session(const model::Model& model, const ModelOptions& options,

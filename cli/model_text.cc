@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
-#include <iterator>
 
 #include "base/in_quotes.h"
 #include "base/text_file.h"
+#include "cli/console.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
 
@@ -44,8 +43,7 @@ void add_text_options(CLI::App& words, TextOptions& o) {
 std::vector<model::Token> tokens_of(const model::Model& model, const TextOptions& o, std::int64_t least) {
   if (o.text.empty()) throw Error(ErrorCode::bad_argument, "no text was given; --text FILE was wanted");
   const bool piped = o.text == "-";
-  const std::string text =
-      piped ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : read_text(o.text);
+  const std::string text = piped ? standard_input() : read_text(o.text);
   check_utf8(text, piped ? "standard input" : o.text);
   const auto special = o.special ? model::SpecialText::as_tokens : model::SpecialText::as_text;
   std::vector<model::Token> tokens = model.tokenizer().encode(text, special);

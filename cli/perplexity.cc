@@ -91,6 +91,7 @@ int measure(const PerplexityOptions& o) {
     save(o, run, seconds());
   }
   progress.show("");
+  hand_over([&] { return to_json(run, seconds()); });
   if (o.json == "-") {
     print(to_json(run, seconds()).dump(1) + "\n");
   } else {

@@ -202,6 +202,7 @@ int run(const RetrieveOptions& o, const CLI::App& words) {
   put(o.json, text);
   put(o.csv, retrieval::csv_of(results));
   if (!o.html.empty()) write_text(o.html, report::retrieval_page(results));
+  hand_over([&] { return results; });
   if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));
   if (o.head.empty()) keep(results, text, directory_of(o));
   if (!bound_is_broken(results)) return kOk;

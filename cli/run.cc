@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "base/text_file.h"
@@ -46,7 +44,7 @@ std::string prompt_of(const RunOptions& o) {
   if (o.prompt) return *o.prompt;
   if (o.prompt_file.empty()) refuse("no prompt was given; --prompt TEXT or --prompt-file FILE was wanted");
   if (o.prompt_file != "-") return read_text(o.prompt_file);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  return standard_input();
 }
 
 std::vector<model::Token> tokens_of(const model::Model& model, const RunOptions& o) {

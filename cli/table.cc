@@ -1,11 +1,12 @@
 #include "cli/table.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+
+#include "cli/console.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -33,7 +34,7 @@ bool colour_wanted() {
   const char* term = std::getenv("TERM");
   if (no_color && *no_color) return false;
   if (!term || std::string_view(term) == "dumb") return false;
-  return ::isatty(STDOUT_FILENO) == 1;
+  return prints_to_a_terminal();
 }
 
 std::string inked(std::string_view text, Ink ink, bool colour) {

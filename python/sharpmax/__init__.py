@@ -29,3 +29,30 @@ __all__ = [
     "targets",
     "version",
 ]
+
+# The verbs, which are imported when first asked for: who only attends need not wait for them.
+_VERBS = (
+    "Model",
+    "audit",
+    "bound",
+    "fit",
+    "fix",
+    "inspect",
+    "load_model",
+    "load_result",
+    "perplexity",
+    "retrieve",
+)
+__all__ += _VERBS
+
+
+def __getattr__(name: str) -> object:
+    if name not in _VERBS:
+        raise AttributeError(f"module 'sharpmax' has no attribute '{name}'")
+    from . import _engine
+
+    return getattr(_engine, name)
+
+
+def __dir__() -> list:
+    return sorted([*globals(), *_VERBS])

@@ -111,9 +111,9 @@ TensorView<const double, 3> double_rows(const InputArray& array, const char* nam
 
 template <class T, std::size_t Rank>
 TensorView<T, Rank> output_view(const OutputArray& array, const char* name) {
-  constexpr Code code = std::is_same_v<T, double> ? Code::Float : Code::Int;
-  const char* wanted = std::is_same_v<T, double> ? "float64" : "int64";
-  if (!is(array.dtype(), code, 64)) wrong_type(name, element_name(array.dtype()), wanted);
+  constexpr Code code = std::is_floating_point_v<T> ? Code::Float : Code::Int;
+  const char* wanted = std::is_same_v<T, float> ? "float32" : std::is_same_v<T, double> ? "float64" : "int64";
+  if (!is(array.dtype(), code, 8 * sizeof(T))) wrong_type(name, element_name(array.dtype()), wanted);
   if (array.ndim() != Rank) {
     throw Error(ErrorCode::bad_argument,
                 fmt::format("{} has {} dimensions; it must have {}", name, array.ndim(), Rank));
@@ -127,6 +127,8 @@ TensorView<T, Rank> output_view(const OutputArray& array, const char* name) {
   return view;
 }
 
+template TensorView<float, 1> output_view<float, 1>(const OutputArray&, const char*);
+template TensorView<float, 2> output_view<float, 2>(const OutputArray&, const char*);
 template TensorView<double, 2> output_view<double, 2>(const OutputArray&, const char*);
 template TensorView<double, 3> output_view<double, 3>(const OutputArray&, const char*);
 template TensorView<double, 4> output_view<double, 4>(const OutputArray&, const char*);

@@ -14,84 +14,10 @@
 #include "request.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
+#include "statistics.h"
 
 namespace sharpmax::python {
 namespace {
-
-// Statistics wanted, by name, as arrays to be filled: {"entropy": array, ...}, and the gaps to count.
-class HeldStatistics {
- public:
-  HeldStatistics(const nb::dict& wanted, std::vector<double> gaps) : gaps_(std::move(gaps)) {
-    for (const auto& [key, array] : wanted) {
-      const char* name = nb::cast<const char*>(key);
-      arrays_.push_back(output_array(array, name));
-      assign(name, arrays_.back());
-    }
-    if (!gaps_.empty()) view_.gaps = gaps_;
-  }
-  HeldStatistics(const HeldStatistics&) = delete;
-
-  const RowStatistics* view() const noexcept { return arrays_.empty() ? nullptr : &view_; }
-
- private:
-  void assign(std::string_view name, const OutputArray& array) {
-    struct NumberRow {
-      const char* name;
-      TensorView<double, 3> RowStatistics::*view;
-    };
-    struct IndexRow {
-      const char* name;
-      TensorView<std::int64_t, 3> RowStatistics::*view;
-    };
-    static constexpr NumberRow kNumbers[] = {
-        {"log_partition", &RowStatistics::log_partition},
-        {"entropy", &RowStatistics::entropy},
-        {"peak_weight", &RowStatistics::peak_weight},
-        {"effective_support", &RowStatistics::effective_support},
-        {"mass", &RowStatistics::mass},
-        {"temperature", &RowStatistics::temperature},
-        {"threshold", &RowStatistics::threshold},
-        {"score_spread", &RowStatistics::score_spread},
-        {"first_weight", &RowStatistics::first_weight},
-        {"column_mass", &RowStatistics::column_mass},
-    };
-    static constexpr IndexRow kIndices[] = {{"peak_key", &RowStatistics::peak_key},
-                                            {"support", &RowStatistics::support}};
-    for (const NumberRow& row : kNumbers) {
-      if (name == row.name) {
-        view_.*row.view = output_view<double, 3>(array, row.name);
-        return;
-      }
-    }
-    for (const IndexRow& row : kIndices) {
-      if (name == row.name) {
-        view_.*row.view = output_view<std::int64_t, 3>(array, row.name);
-        return;
-      }
-    }
-    if (name == "top_keys") {
-      view_.top_keys = output_view<std::int64_t, 4>(array, "top_keys");
-      return;
-    }
-    if (name == "top_weights") {
-      view_.top_weights = output_view<double, 4>(array, "top_weights");
-      return;
-    }
-    if (name == "gap_counts") {
-      view_.gap_counts = output_view<std::int64_t, 4>(array, "gap_counts");
-      return;
-    }
-    if (name == "map") {
-      view_.map = output_view<double, 4>(array, "map");
-      return;
-    }
-    throw Error(ErrorCode::bad_argument, "there is no statistic '" + std::string(name) + "'");
-  }
-
-  std::deque<OutputArray> arrays_;
-  std::vector<double> gaps_;
-  RowStatistics view_;
-};
 
 void attend_python(const HeldRequest& request, const AnyNormalizer& normalizer, nb::handle out,
                    const nb::dict& statistics, std::vector<double> gaps, int threads) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attention.h"
+#include "engine.h"
 #include "request.h"
 #include "sharpmax/error.h"
 
@@ -56,6 +57,8 @@ NB_MODULE(_core, m) {
   bind_attention(m);
   bind_normalizers(m);
   bind_machine(m);
+  bind_engine(m);
+  bind_model(m);
 }
 
 }  // namespace sharpmax::python

@@ -1,0 +1,124 @@
+// All subcommands together; errors become one sentence on stderr and an exit code.
+#include "cli/program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "cli/command.h"
+#include "cli/console.h"
+#include "cli/help.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  sharpmax attend --demo               what each normalizer does as n grows\n"
+    "  sharpmax attend --list               the normalizers and their formulas\n"
+    "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
+    "  sharpmax retrieve                    train a small head; see it fail or hold\n"
+    "  sharpmax fit HEAD.safetensors        adaptive temperature refitted to a head\n"
+    "  sharpmax inspect MODEL               what is in a GGUF or safetensors model\n"
+    "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
+    "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
+    "  sharpmax audit MODEL --text FILE     every head, and where it goes blunt\n"
+    "  sharpmax bound --spread 5.69 --n 16384           how sharp a row can be at all\n"
+    "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
+    "\n"
+    "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
+    "130 interrupted. NO_COLOR, SHARPMAX_TARGET and OMP_NUM_THREADS are heeded.";
+
+extern "C" void on_interrupt(int) {
+  remove_unfinished_files();
+  end_open_line();
+  ::_exit(kInterrupted);
+}
+
+int complain(const std::string& sentence, int code) {
+  narrate("sharpmax: " + sentence);
+  return code;
+}
+
+std::string help_of(const CLI::App& words) {
+  std::string text = words.help(words.get_parent() ? "sharpmax" : "");
+  // CLI11 puts two empty lines between groups.
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
+
+int code_of(ErrorCode code) {
+  return code == ErrorCode::bad_file || code == ErrorCode::io ? kBadFile : kUsage;
+}
+
+}  // namespace
+
+int run_program(std::span<const std::string> words) {
+  command_line() = quoted_command(words);
+  CLI::App program(
+      "Sharp attention at any size: attention under any normalizer, and what it does as "
+      "the number of keys grows.",
+      "sharpmax");
+  program.formatter(std::make_shared<WrappingFormatter>());
+  program.footer(kFooter);
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  bool version = false, verbose = false, json = false;
+  program.add_flag("--version", version, "Print the version");
+  program.add_flag("--verbose", verbose, "With --version: compiler, instruction sets, BLAS, threads");
+  program.add_flag("--json", json, "With --version: as JSON");
+  program.require_subcommand(0, 1);
+  const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
+                              add_fit(program),        add_inspect(program), add_run(program),
+                              add_perplexity(program), add_audit(program),   add_bound(program),
+                              add_fix(program)};
+
+  try {
+    std::vector<std::string> backwards(words.rbegin(), words.rend());  // as CLI11 takes them
+    program.parse(std::move(backwards));
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = program.get_subcommands();
+    print(help_of(chosen.empty() ? program : *chosen[0]));
+    return kOk;
+  } catch (const CLI::ParseError& error) {
+    throw Usage(error.what());
+  }
+  for (const Command& command : commands) {
+    if (command.words->parsed()) return command.run();
+  }
+  if (version) return print_version(verbose, json);
+  if (verbose || json) throw Usage("--verbose and --json go with --version or a command");
+  print(help_of(program));
+  return kOk;
+}
+
+int run_or_complain(std::span<const std::string> words) {
+  try {
+    return run_program(words);
+  } catch (const Usage& usage) {
+    return complain(usage.what(), kUsage);
+  } catch (const Error& error) {
+    return complain(error.what(), code_of(error.code()));
+  } catch (const Limit& limit) {
+    return complain(limit.what(), kLimit);
+  } catch (const std::bad_alloc&) {
+    return complain("not enough memory", kLimit);
+  } catch (const std::exception& error) {
+    return complain(fmt::format("unexpected: {}", error.what()), kCheckFailed);
+  }
+}
+
+int program_main(int argc, char** argv) {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write, told in words
+  return run_or_complain(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+}
+
+}  // namespace sharpmax::cli

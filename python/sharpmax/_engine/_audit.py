@@ -1,0 +1,199 @@
+"""sharpmax.audit(): every head of a model, and where it goes blunt."""
+
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+from ._progress import Progress
+from ._result import ReportedResult, results_of
+from ._run import run
+from ._tables import Table
+from ._verb import MODEL_FILES, ModelLike, NormalizerLike, NormalizerTable, Path, model_operand, table_as_file, take_text
+from ._words import Wording, given_of
+
+_WORDING = Wording(
+    "audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report")
+)
+
+
+class _OfAModel(ReportedResult):
+    @property
+    def model(self) -> typing.Dict[str, typing.Any]:
+        """What was read: file, architecture, layers, heads ..."""
+        return self.data["settings"]["model"]
+
+    def _grid(self, values: typing.Sequence[typing.Any], dtype: typing.Any) -> np.ndarray:
+        return np.array(values, dtype).reshape(self.model["layers"], self.model["heads"])
+
+
+@results_of("sharpmax.audit/1", "attention")
+class AuditResult(_OfAModel):
+    """Every head of a model at every length of a text."""
+
+    @property
+    def lengths(self) -> typing.List[int]:
+        """Tokens, ascending."""
+        return [int(length) for length in self.data["attention"]["lengths"]]
+
+    @property
+    def heads(self) -> typing.List[typing.Dict[str, typing.Any]]:
+        """One dict a head, by layer: layer, head, kind, entropy_slope, blunting, and for each statistic (entropy, peak,
+        first, support, spread ...) its median and quartiles at every length."""
+        return self.data["attention"]["heads"]
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """[layer, head]: "sink", "local", "sharp", "dispersing" or "mixed"."""
+        return self._grid([head["kind"] for head in self.heads], object)
+
+    def median(self, statistic: str = "peak") -> np.ndarray:
+        """[layer, head, length]: the median of a statistic: peak, entropy, first, support, spread, peak_outside ..."""
+        if statistic not in self.data["attention"]["median_over_heads"]:
+            known = ", ".join(self.data["attention"]["median_over_heads"])
+            raise ValueError(f"there is no statistic {statistic!r}; there is {known}")
+        values = np.array([head[statistic]["median"] for head in self.heads], float)  # None: NaN
+        return values.reshape(self.model["layers"], self.model["heads"], len(self.lengths))
+
+    @property
+    def peaks(self) -> typing.Dict[int, np.ndarray]:
+        """{length: [layer, head] of the median peak weight}."""
+        peaks = self.median("peak")
+        return {length: peaks[..., i] for i, length in enumerate(self.lengths)}
+
+    def table(self) -> Table:
+        peaks = self.median("peak")
+        order = np.argsort(peaks[..., -1], axis=None, kind="stable")[:10]
+        rows: typing.List[typing.List[typing.Any]] = []
+        for place in order:
+            layer, head = divmod(int(place), self.model["heads"])
+            rows.append([f"{layer}.{head}", str(self.kinds[layer, head]), *(float(p) for p in peaks[layer, head])])
+        return Table(["head", "kind", *(f"{n:,}" for n in self.lengths)], rows, "Median peak weight, bluntest heads first")
+
+    def plot(self, length: typing.Optional[int] = None, statistic: str = "peak", ax: typing.Any = None) -> typing.Any:
+        """The grid of heads, shaded by the median of a statistic at a length (None: the longest): matplotlib's axes."""
+        from ._plots import plot_audit
+
+        return plot_audit(self, length, statistic, ax)
+
+
+@results_of("sharpmax.audit/1", "analysis")
+class AnalysisResult(_OfAModel):
+    """Paper B's analyses."""
+
+    @property
+    def findings(self) -> typing.List[typing.Dict[str, typing.Any]]:
+        """One dict a claim of the paper: name, claim, holds (None: cannot be told), found, rule, figures."""
+        return self.data["analysis"]["findings"]
+
+    @property
+    def analyses(self) -> typing.Dict[str, typing.Dict[str, typing.Any]]:
+        """{name: what was measured}, of distance_length, distance_top, critical_top, separability, gradient."""
+        names = ("distance_length", "distance_top", "critical_top", "separability", "gradient")
+        return {name: self.data["analysis"][name] for name in names if name in self.data["analysis"]}
+
+    def table(self) -> Table:
+        words = {True: "holds", False: "does not hold", None: "cannot be told"}
+        rows = [[f["name"], words[f["holds"]], f["found"]] for f in self.findings]
+        return Table(["claim", "", "found"], typing.cast(typing.Any, rows), "What the paper claims, on this model")
+
+
+@results_of("sharpmax.audit/1", "probe")
+class ProbeResult(_OfAModel):
+    """Questions whose answer is known, and the heads that look at the right item."""
+
+    @property
+    def accuracy(self) -> typing.Dict[int, float]:
+        """{length: share of questions that were answered right}."""
+        return {row["length"]: row["share"] for row in self.data["probe"]["lengths"]}
+
+    def weight(self, when: str = "answering") -> typing.Dict[int, np.ndarray]:
+        """{length: [layer, head] of the mean weight on the right item} while "answering" or while "asking"."""
+        if when not in ("answering", "asking"):
+            raise ValueError(f"when is {when!r}; it must be answering or asking")
+        return {row["length"]: self._grid(row[f"{when}_weight"], float) for row in self.data["probe"]["lengths"]}
+
+    def headline(self) -> str:
+        shares = ", ".join(f"{share:.2f} at {length:,} tokens" for length, share in self.accuracy.items())
+        return f"Probe {self.data['probe']['kind']}: share right {shares}"
+
+    def table(self) -> Table:
+        rows = [[r["length"], r["questions"], r["share"], r["low"], r["high"]] for r in self.data["probe"]["lengths"]]
+        return Table(["length", "questions", "right", "low", "high"], rows)
+
+
+def audit(
+    model: ModelLike,
+    text: typing.Optional[Path] = None,
+    *,
+    text_string: typing.Optional[str] = None,
+    tokens: typing.Optional[int] = None,
+    special: bool = False,
+    lengths: typing.Union[None, int, typing.Sequence[int]] = None,
+    excerpts: int = 4,
+    threshold: float = 0.1,
+    all: bool = False,  # noqa: A002  the command's word
+    head: typing.Optional[str] = None,
+    analysis: typing.Union[None, str, typing.Sequence[str]] = None,
+    vectors: str = "values",
+    distance: str = "sum",
+    chunks: int = 1,
+    length_top: int = 5,
+    tops: typing.Optional[typing.Sequence[int]] = None,
+    critical_most: int = 100,
+    critical_lengths: typing.Optional[typing.Sequence[int]] = None,
+    level: float = 0.01,
+    subsets: int = 25,
+    draws: int = 1,
+    seed: int = 1,
+    probe: typing.Optional[str] = None,
+    questions: int = 40,
+    chat: bool = False,
+    question_seed: int = 0,
+    normalizer: typing.Optional[NormalizerLike] = None,
+    normalizers: typing.Optional[NormalizerTable] = None,
+    context: typing.Optional[int] = None,
+    rope_scaling: typing.Optional[str] = None,
+    rope_base: typing.Optional[float] = None,
+    cache: str = "float32",
+    block: typing.Optional[int] = None,
+    threads: typing.Optional[int] = None,
+    json: typing.Optional[Path] = None,
+    report: typing.Optional[Path] = None,
+    resume: bool = False,
+    progress: Progress = None,
+) -> typing.Union[AuditResult, AnalysisResult, ProbeResult]:
+    """Every head of a model, and where it goes blunt: an AuditResult.
+
+    With ``analysis=`` paper B's analyses instead (an AnalysisResult), with ``probe=`` questions whose answer is known
+    (a ProbeResult).
+
+    model                    a path, or what load_model() returned
+    text, text_string        the path of the text, or the text itself; a probe needs none
+    tokens, special          read only so many of the text; <|special|> words in it are the tokens that they name
+    lengths                  tokens; None: 64, 128, ... to the context, at most 8192
+    excerpts                 read at most so many parts of the text
+    threshold                a head whose median peak is below is blunt
+    all, head                str() of the result shows every head, or one: "LAYER.HEAD"
+    analysis                 of "distance-length", "distance-top", "critical-top", "separability", "gradient"; or "all"
+    vectors, distance, chunks, length_top, tops, critical_most, critical_lengths, level, subsets, draws, seed
+                             of the analyses: ``sharpmax audit --help`` has them
+    probe                    "max" (of a sequence) or "lookup" (of a key)
+    questions, chat, question_seed   of the probe: how many of each length, in the model's chat template, their seed
+    normalizer, normalizers, context, rope_scaling, rope_base, cache, block, threads   as perplexity() has them
+    json, resume             a file to which what was measured is saved as it comes, and from which a run goes on
+    report                   a file for the HTML page
+    """
+    given = given_of(audit, locals())
+    for keyword in ("model", "progress"):
+        given.pop(keyword, None)
+    operand = model_operand(model, given)
+    written = take_text(given)
+    with table_as_file(given):
+        outcome = run(_WORDING.words(given, operand), KEYWORDS, progress, written)
+    kind = AnalysisResult if analysis is not None else ProbeResult if probe is not None else AuditResult
+    return typing.cast(typing.Any, kind.of(outcome))
+
+
+KEYWORDS = ("text", *audit.__kwdefaults__)

@@ -1,0 +1,157 @@
+"""sharpmax.bound(): how sharp attention can be at all."""
+
+from __future__ import annotations
+
+import typing
+
+from ._progress import Progress
+from ._result import Result, results_of
+from ._run import run
+from ._tables import Table
+from ._verb import ModelLike, NormalizerLike, Path, model_operand
+from ._words import Wording, given_of
+
+_WORDING = Wording("bound", flags=("all", "attack"), files=("json",), repeated=("normalizer",))
+
+
+def _keys(n: float) -> typing.Union[int, float]:
+    return int(n) if n < 2**63 else n
+
+
+@results_of("sharpmax.bound.spread/1")
+class BoundResult(Result):
+    """Bounds of rows whose scores lie at most `spread` apart."""
+
+    @property
+    def spread(self) -> float:
+        return self.data["spread"]
+
+    @property
+    def sizes(self) -> typing.List[typing.Union[int, float]]:
+        return [_keys(row["n"]) for row in self.data["softmax"]]
+
+    @property
+    def highest(self) -> typing.Dict[str, typing.Dict[typing.Union[int, float], float]]:
+        """{normalizer: {n: the largest weight that a row can have, of weights divided by their sum}}."""
+        return self._ends("high")
+
+    @property
+    def lowest(self) -> typing.Dict[str, typing.Dict[typing.Union[int, float], float]]:
+        """{normalizer: {n: the least that the largest weight of a row can be}}."""
+        return self._ends("low")
+
+    @property
+    def lost_from(self) -> typing.Dict[str, typing.Optional[float]]:
+        """{normalizer: the n from which no row can have the weight `peak`}; None: at none. Needs ``peak=``."""
+        if self.data["peak"] is None:
+            raise ValueError("no peak was given; bound(..., peak=0.5) says from which n it is lost")
+        return {entry["normalizer"]: entry["loss"]["lost"] for entry in self._known()}
+
+    @property
+    def refused(self) -> typing.Dict[str, str]:
+        """{normalizer: why there is no bound for it}."""
+        return {entry["normalizer"]: entry["refused"] for entry in self.data["normalizers"] if "refused" in entry}
+
+    def _known(self) -> typing.List[typing.Dict[str, typing.Any]]:
+        return [entry for entry in self.data["normalizers"] if entry.get("ranges")]
+
+    def _ends(self, end: str) -> typing.Dict[str, typing.Dict[typing.Union[int, float], float]]:
+        return {
+            entry["normalizer"]: {_keys(row["n"]): row["share"][end] for row in entry["ranges"]}
+            for entry in self._known()
+        }
+
+    def headline(self) -> str:
+        return f"Scores at most {self.spread:g} apart: the largest weight of a row, at best"
+
+    def table(self) -> Table:
+        sizes = self.sizes
+        rows = [[name, *(by_size[n] for n in sizes)] for name, by_size in self.highest.items()]
+        return Table(["normalizer", *(f"n = {n:,}" for n in sizes)], typing.cast(typing.Any, rows))
+
+
+@results_of("sharpmax.bound.model/1")
+class ModelBoundResult(Result):
+    """What the weights of a model prove of its heads, whatever the text."""
+
+    @property
+    def heads(self) -> typing.List[typing.Dict[str, typing.Any]]:
+        """One dict a head, with layer, head, spread (the most that scores can lie apart), log10_length (from
+        10**that tokens on no key has the weight `peak`) and more."""
+        return self.data["heads"]
+
+    def table(self) -> Table:
+        heads = sorted(self.heads, key=lambda head: (head["log10_length"] is None, head["log10_length"]))
+        rows = [[h["layer"], h["head"], h["spread"], h["log10_length"], "yes" if h["useful"] else ""] for h in heads[:10]]
+        return Table(["layer", "head", "spread at most", "log10 of the length", "useful"], rows, "The surest heads")
+
+
+@results_of("sharpmax.bound.attack/1")
+class AttackResult(Result):
+    """How near a search came to breaking each bound. `ok` is False where one broke."""
+
+    @property
+    def reached(self) -> typing.Dict[str, float]:
+        """{bound: the largest value / bound that was found}; 1 is tight, more breaks it."""
+        return {attack["bound"]: attack["reached"] for attack in self.data["attacks"]}
+
+    def table(self) -> Table:
+        rows = [[a["bound"], a["source"], a["reached"], a["verdict"]] for a in self.data["attacks"]]
+        return Table(["bound", "from", "reached", ""], rows)
+
+
+def bound(
+    model: typing.Optional[ModelLike] = None,
+    *,
+    spread: typing.Optional[float] = None,
+    n: typing.Union[int, float, typing.Sequence[float]] = 16384,
+    normalizer: typing.Union[None, NormalizerLike, typing.Sequence[NormalizerLike]] = None,
+    peak: typing.Optional[float] = None,
+    beta: float = 1.0,
+    level: typing.Optional[float] = None,
+    json: typing.Optional[Path] = None,
+    attack: bool = False,
+    seed: int = 1,
+    all: bool = False,  # noqa: A002  the command's word
+    rope_scaling: typing.Optional[str] = None,
+    rope_base: typing.Optional[float] = None,
+    threads: typing.Optional[int] = None,
+    progress: Progress = None,
+) -> typing.Union[BoundResult, ModelBoundResult, AttackResult]:
+    """How sharp attention can be at all: bounds, not measurements.
+
+    With ``spread=`` a BoundResult: rows whose scores lie at most so far apart. With a model a ModelBoundResult: what
+    its weights prove of every head. With ``attack=True`` an AttackResult: every bound, and how near a search came to
+    breaking it.
+
+    spread      how far the scores of a row may lie apart
+    n           numbers of keys
+    normalizer  one or several; None: every member of the family
+    peak        also: at which n is this weight lost, up to which is it sure? (with a model 0.5 unless given)
+    beta        scores are multiplied by it first: 1 / temperature
+    level       the lowest score there may be, for normalizers that change when all scores move together; None:
+                minus half the spread
+    json        a file to write the results to
+    seed        where the attack begins
+    all         str() of the result shows every head of the model
+    rope_scaling, rope_base, threads   of a model
+
+    >>> import sharpmax
+    >>> found = sharpmax.bound(spread=5.69, n=[16, 16384], normalizer=["softmax", "top_k:k=4"], peak=0.5)
+    >>> round(found.highest["softmax"][16384], 4)
+    0.0177
+    >>> found.lost_from["softmax"]
+    297.0
+    """
+    given = given_of(bound, locals())
+    given.pop("model", None)
+    given.pop("progress", None)
+    operands = [] if model is None else [model_operand(model, given)]
+    given.pop("context", None)  # of a Model: bounds hold for any
+    kinds = {"attack": AttackResult, "model": ModelBoundResult, "spread": BoundResult}
+    kind = kinds["model" if model is not None else "attack" if attack else "spread"]
+    keywords = KEYWORDS
+    return typing.cast(typing.Any, kind.of(run(_WORDING.words(given, *operands), keywords, progress)))
+
+
+KEYWORDS = tuple(bound.__kwdefaults__)

@@ -1,0 +1,155 @@
+"""What the verbs return: the documented JSON, and what one wants of it at hand."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import typing
+
+from .. import _core
+from ._run import Outcome, told_in_python
+from ._tables import Table
+from ._words import Path
+
+Json = typing.Dict[str, typing.Any]
+
+
+class Result:
+    """What a verb found.
+
+    data   all of it: the documented JSON of the command, as a dict
+    notes  what the command had to remark on the way
+    ok     False where a check failed (which check, the class says)
+
+    ``str(result)`` is what the command prints.
+    """
+
+    def __init__(
+        self, data: Json, text: typing.Optional[str] = None, notes: typing.Sequence[str] = (), ok: bool = True
+    ) -> None:
+        self.data = data
+        self.notes = tuple(notes)
+        self.ok = ok
+        self._text = text
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Result":
+        return cls(outcome.data, outcome.text, outcome.notes, outcome.ok)
+
+    @property
+    def schema(self) -> str:
+        return self.data["schema"]
+
+    @property
+    def command(self) -> str:
+        """The words that ask the command line for the same; "" where the results do not tell."""
+        return self.data.get("command", "")
+
+    def headline(self) -> str:
+        """In a sentence."""
+        return str(self.data.get("verdict", ""))
+
+    def table(self) -> Table:
+        """The numbers that matter most, as rows."""
+        raise NotImplementedError
+
+    def save(self, path: Path) -> None:
+        """Writes `data` as JSON; load_result() reads it, and so does whatever reads the command's --json."""
+        temporary = f"{os.fspath(path)}.partial"
+        try:
+            with open(temporary, "w", encoding="utf-8") as file:
+                json.dump(self.data, file, indent=1, ensure_ascii=False)
+                file.write("\n")
+            os.replace(temporary, path)
+        except BaseException:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            raise
+
+    def __str__(self) -> str:
+        if self._text is None:
+            self._text = _core.printed(json.dumps(self.data)) or f"{self.headline()}\n\n{self.table()}\n".lstrip()
+        return self._text
+
+    def __repr__(self) -> str:
+        headline = self.headline()
+        return f"<{type(self).__name__}{': ' if headline else ''}{headline}>"
+
+    def _repr_html_(self) -> str:
+        headline = self.headline()
+        return (f"<p>{html.escape(headline)}</p>" if headline else "") + self.table()._repr_html_()
+
+
+class ReportedResult(Result):
+    """Results that have a page of their own."""
+
+    def page(self) -> str:
+        """The report: one HTML page that needs nothing but itself."""
+        return _core.report_page(json.dumps(self.data))
+
+    def report(self, path: Path) -> None:
+        """Writes the page."""
+        page = self.page()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page)
+
+    def _repr_html_(self) -> str:
+        """The summary, and the page in a frame that can run its own script and reach nothing else."""
+        summary = super()._repr_html_()
+        try:
+            page = self.page()
+        except NotImplementedError:  # a build without uPlot has no pages
+            return summary
+        frame = (
+            '<iframe sandbox="allow-scripts" loading="lazy" style="width:100%;height:720px;border:1px solid #8884" '
+            f'srcdoc="{html.escape(page, quote=True)}"></iframe>'
+        )
+        return f"{summary}<details><summary>Report</summary>{frame}</details>"
+
+
+_CLASSES: typing.Dict[typing.Tuple[str, str], typing.Type[Result]] = {}
+R = typing.TypeVar("R", bound=typing.Type[Result])
+
+
+def results_of(schema: str, section: str = "") -> typing.Callable[[R], R]:
+    """The class of results of this schema, told from others of it by a section that they have."""
+
+    def register(kind: R) -> R:
+        _CLASSES[schema, section] = kind
+        return kind
+
+    return register
+
+
+def result_class(data: typing.Any) -> typing.Optional[typing.Type[Result]]:
+    if not isinstance(data, dict):
+        return None
+    for (schema, section), kind in _CLASSES.items():
+        if data.get("schema") == schema and (not section or section in data):
+            return kind
+    return None
+
+
+def load_result(path: Path) -> Result:
+    """What a verb's ``.save(path)``, or the command line's ``--json``, wrote: an object of the same class.
+
+    >>> import sharpmax, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "bounds.json")
+    >>> sharpmax.bound(spread=5.69, n=16384).save(path)
+    >>> sharpmax.load_result(path).spread
+    5.69
+    """
+    with open(path, encoding="utf-8") as file:
+        try:
+            data = json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
+    kind = result_class(data)
+    if kind is None:
+        known = ", ".join(sorted({schema for schema, _ in _CLASSES}))
+        raise ValueError(f"{os.fspath(path)} holds no results; the schema must be one of {known}")
+    return kind(data)
+
+
+__all__ = ["Json", "ReportedResult", "Result", "load_result", "result_class", "results_of", "told_in_python"]

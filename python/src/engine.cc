@@ -1,0 +1,175 @@
+// The command line inside Python: as a program of its own, and as verbs that return what they found.
+#include "engine.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <signal.h>
+
+#include <array>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/fit.h"
+#include "cli/inspect.h"
+#include "cli/program.h"
+#include "cli/retrieve.h"
+#include "command.h"
+#include "report/audit_page.h"
+#include "report/retrieval_page.h"
+#include "retrieval/run/results.h"
+#include "sharpmax/error.h"
+#include "turns.h"
+
+namespace sharpmax::python {
+namespace {
+
+using cli::Json;
+
+std::vector<std::string> strings_of(const std::vector<nb::bytes>& words) {
+  std::vector<std::string> strings;
+  for (const nb::bytes& word : words) strings.emplace_back(word.c_str(), word.size());
+  return strings;
+}
+
+// The handlers that program_main() replaces are the interpreter's own.
+class KeptSignals {
+ public:
+  KeptSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], nullptr, &kept_[i]);
+  }
+  ~KeptSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &kept_[i], nullptr);
+  }
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
+  std::array<struct sigaction, kSignals.size()> kept_{};
+};
+
+Turns& one_command_at_a_time() {
+  static Turns turns("a sharpmax command");
+  return turns;
+}
+
+int main_of(const std::vector<nb::bytes>& words) {
+  std::vector<std::string> strings = strings_of(words);
+  std::vector<char*> pointers;
+  for (std::string& word : strings) pointers.push_back(word.data());
+  const Turn turn(one_command_at_a_time());
+  const KeptSignals kept;
+  const nb::gil_scoped_release without_interpreter;
+  return cli::program_main(static_cast<int>(pointers.size()), pointers.data());
+}
+
+// Any bytes: a narration may quote a file's.
+nb::object text_of(const std::string& bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+struct Callbacks {
+  nb::object text, narration, progress;  // called with a str; None: nobody cares
+
+  void tell(const Saying& saying) const {
+    const nb::object& who = saying.what == Said::text        ? text
+                            : saying.what == Said::narration ? narration
+                                                             : progress;
+    if (!who.is_none()) who(text_of(saying.words));
+  }
+};
+
+// To its end, whatever a callback or a signal raises: that is raised afterwards.
+void listen_to(Command& command, const Callbacks& callbacks) {
+  std::exception_ptr raised;
+  while (!command.ended()) {
+    std::vector<Saying> heard;
+    {
+      const nb::gil_scoped_release without_interpreter;
+      heard = command.hear(kBetweenSignals);
+    }
+    if (raised) continue;
+    try {
+      for (const Saying& saying : heard) callbacks.tell(saying);
+      raise_signals();
+    } catch (...) {
+      raised = std::current_exception();
+      command.cancel();
+    }
+  }
+  if (raised) std::rethrow_exception(raised);
+}
+
+nb::tuple run(const std::vector<nb::bytes>& words, nb::object on_text, nb::object on_narration,
+              nb::object on_progress, const nb::bytes& standard_input) {
+  const Turn turn(one_command_at_a_time());
+  Command command(strings_of(words), std::string(standard_input.c_str(), standard_input.size()));
+  listen_to(command, {std::move(on_text), std::move(on_narration), std::move(on_progress)});
+  const int code = command.code();
+  const std::string& results = command.results();
+  return nb::make_tuple(code, results.empty() ? nb::object(nb::none()) : text_of(results));
+}
+
+Json parsed(const std::string& results) {
+  try {
+    return Json::parse(results);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::bad_argument, std::string("not results: ") + error.what());
+  }
+}
+
+std::string schema_of(const Json& results) {
+  const auto found = results.is_object() ? results.find("schema") : results.end();
+  return found != results.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string report_page(const std::string& results) {
+  const Json json = parsed(results);
+  const std::string schema = schema_of(json);
+  if (schema == retrieval::kResultsSchema) return report::retrieval_page(json);
+  return report::audit_page(json);  // which says so if it is none
+}
+
+// As the command printed it; nothing where that cannot be made of the results alone.
+std::optional<std::string> printed(const std::string& results) {
+  const Json json = parsed(results);
+  const std::string schema = schema_of(json);
+  try {
+    if (schema == retrieval::kResultsSchema) return cli::retrieval_report(json, false);
+    if (schema == cli::kFitSchema) return cli::fit_report(json, false);
+    if (schema == cli::kInspectSchema) return cli::inspect_report(json, false, false);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::bad_argument, std::string("not results of ") + schema + ": " + error.what());
+  }
+  return std::nullopt;
+}
+
+void translate(const std::exception_ptr& pending, void*) {
+  try {
+    std::rethrow_exception(pending);
+  } catch (const cli::Usage& usage) {
+    PyErr_SetString(PyExc_ValueError, usage.what());
+  } catch (const cli::MemoryLimit& limit) {
+    PyErr_SetString(PyExc_MemoryError, limit.what());
+  } catch (const cli::Limit& limit) {
+    PyErr_SetString(PyExc_ValueError, limit.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, "not enough memory");
+  }
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& m) {
+  nb::register_exception_translator(translate);
+  m.def("main", main_of, nb::arg("argv"));
+  m.def("run", run, nb::arg("arguments"), nb::arg("on_text").none(), nb::arg("on_narration").none(),
+        nb::arg("on_progress").none(), nb::arg("standard_input"));
+  m.def("report_page", report_page, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("printed", [](const std::string& results) -> nb::object {
+    const std::optional<std::string> text = printed(results);
+    return text ? text_of(*text) : nb::object(nb::none());
+  });
+}
+
+}  // namespace sharpmax::python

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace sharpmax::python {
+
+void bind_engine(nanobind::module_& m);  // main, run, report_page, printed
+void bind_model(nanobind::module_& m);   // Model, Generation
+
+}  // namespace sharpmax::python
