@@ -1,0 +1,83 @@
+"""What a watch remembers of one layer: sums by length, and a thinned sample of rows for medians."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ._rows import Rows
+
+_SAMPLE = 4096  # rows kept for medians before every second one is dropped
+_OCTAVES = 40  # lengths below 2^40
+
+
+class Tally:
+    """Columns are the statistics of a row, gap counts last; sums are in double."""
+
+    def __init__(self, names: tuple[str, ...], gaps: tuple[float, ...], cross: bool):
+        self.names, self.gaps, self.cross = names, gaps, cross
+        self.counts = torch.zeros(_OCTAVES, dtype=torch.int64)  # [octave]: rows of a length from 2^octave on
+        self.sums: torch.Tensor | None = None  # [octave, column, head]
+        self.sample: list[torch.Tensor] = []  # [row, column, head]
+        self.sampled, self.stride, self.phase = 0, 1, 0
+
+    @property
+    def columns(self) -> int:
+        return len(self.names) + len(self.gaps)
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    def add(self, stats, rows: Rows) -> int:
+        """One call's statistics [batch, head, query]; rows of padding and rows without keys are left out."""
+        first = getattr(stats, self.names[0]) if self.names else stats.gap_counts
+        batch, heads, queries = first.shape[:3]
+        block = torch.empty(batch, queries, self.columns, heads, dtype=torch.float32)
+        for column, name in enumerate(self.names):
+            block[:, :, column] = getattr(stats, name).transpose(1, 2)
+        for column, gap in enumerate(self.gaps, len(self.names)):
+            block[:, :, column] = stats.gap_counts[..., stats.gaps.index(gap)].transpose(1, 2)
+        block = block.reshape(batch * queries, self.columns, heads)
+        lengths = rows.lengths.expand(batch, queries).reshape(-1)
+        kept = lengths > 0
+        if rows.padding is not None and not self.cross:
+            kept &= ~rows.padding.expand(batch, queries).reshape(-1)
+        if not kept.all():
+            block, lengths = block[kept], lengths[kept]
+        if len(lengths):
+            self._sum(block, lengths)
+            self._thin(block)
+        return len(lengths)
+
+    def _sum(self, block, lengths) -> None:
+        octaves = torch.frexp(lengths.to(torch.float64)).exponent.to(torch.int64) - 1
+        if self.sums is None:
+            self.sums = torch.zeros(_OCTAVES, *block.shape[1:], dtype=torch.float64)
+        self.sums.index_add_(0, octaves, block.to(torch.float64))
+        self.counts += torch.bincount(octaves, minlength=_OCTAVES)
+
+    def _thin(self, block) -> None:
+        picked = block[-self.phase % self.stride :: self.stride].clone()
+        self.phase += len(block)
+        self.sample.append(picked)
+        self.sampled += len(picked)
+        while self.sampled > 2 * _SAMPLE:
+            whole = torch.cat(self.sample)[::2]
+            self.stride *= 2
+            self.sample, self.sampled = [whole], len(whole)
+
+    def mean(self) -> np.ndarray | None:
+        """[column, head]"""
+        return None if self.sums is None else (self.sums.sum(0) / self.rows).numpy()
+
+    def median(self) -> np.ndarray | None:
+        """[column, head]: exact up to 8192 rows, of an even sample beyond."""
+        return None if self.sums is None else np.median(torch.cat(self.sample).numpy(), axis=0).astype(np.float64)
+
+    def by_octave(self) -> np.ndarray | None:
+        """[octave, column, head]: means; NaN where there was no row."""
+        if self.sums is None:
+            return None
+        with np.errstate(invalid="ignore"):
+            return self.sums.numpy() / self.counts.numpy()[:, None, None]
