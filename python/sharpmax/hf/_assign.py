@@ -24,12 +24,6 @@ class Assignment:
         return ", ".join(dict.fromkeys(self.texts))
 
 
-def _value_of(normalizer: typing.Any) -> typing.Any:
-    """The Normalizer that this is, with the values that learned parameters have now."""
-    now = getattr(normalizer, "__sharpmax_normalizer__", None)
-    return as_normalizer(normalizer if now is None else now())
-
-
 class _Known:
     """What was put in. A normalizer without tensors is its text from here on: equal ones share a kernel call."""
 
@@ -38,7 +32,7 @@ class _Known:
         self.texts: list[str] = []
 
     def read(self, normalizer: typing.Any) -> typing.Any:
-        text = _value_of(normalizer).text
+        text = as_normalizer(normalizer).text
         self.texts.append(text)
         if not hasattr(normalizer, "__sharpmax_normalizer__"):
             return sys.intern(text)
@@ -89,12 +83,12 @@ def _check_head(layer: Layer, head: typing.Any) -> int:
 def _check_widths(layer: Layer, each: typing.Sequence[typing.Any]) -> None:
     """A normalizer with one value per head fits where it is used for just so many heads, side by side."""
     for normalizer in {id(one): one for one in each}.values():
-        widths = {len(values) for values in _value_of(normalizer).parameter_values}
+        widths = {len(value) for value in as_normalizer(normalizer).parameters.values() if isinstance(value, list)}
         places = [head for head, one in enumerate(each) if one is normalizer]
         for width in widths - {1}:
             if len(places) != width or places[-1] - places[0] + 1 != width:
                 raise ValueError(
-                    f"{_value_of(normalizer).text} has {width} values, one per head; in '{layer.name}' it is "
+                    f"{as_normalizer(normalizer).text} has {width} values, one per head; in '{layer.name}' it is "
                     f"put under {len(places)} heads, and it needs {width} that stand side by side"
                 )
 

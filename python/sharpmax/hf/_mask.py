@@ -21,6 +21,7 @@ class MaskPlan:
 
     causal: bool = False
     shift: int = 0  # query i stands at key i + shift
+    first_key: int = 0  # position of key 0: a cache with a window has dropped those before it
     window: tuple[int, int] | None = None  # keys before and after that place; -1: no limit
     padding: torch.Tensor | None = None  # [batch, key]; False: not there
     documents: list[int] | None = None  # offsets of packed sequences
@@ -108,8 +109,9 @@ def _add_part(plan: MaskPlan, function, batch: int) -> bool:
     return False
 
 
-def _plan(mask_function, batch, queries, keys, shift, padding) -> MaskPlan | None:
-    plan = MaskPlan(shift=shift, padding=padding)
+def _complete(plan: MaskPlan, mask_function, batch, queries, keys) -> MaskPlan | None:
+    """With all that the function says, or None where a plan cannot say it."""
+    shift = plan.shift
     if not all(_add_part(plan, part, batch) for part in _parts(mask_function)):
         return None
     if plan.causal and queries + shift > keys:
@@ -175,10 +177,11 @@ def make_mask(
         return write_out()
     q_offset, kv_offset = int(q_offset), int(kv_offset)
     padding = _padding(attention_mask, kv_length, kv_offset)
-    plan = _plan(mask_function, batch_size, q_length, kv_length, q_offset - kv_offset, padding)
+    start = MaskPlan(shift=q_offset - kv_offset, first_key=kv_offset, padding=padding)
+    plan = _complete(dataclasses.replace(start), mask_function, batch_size, q_length, kv_length)
     shape = (batch_size, 1, q_length, kv_length)
     if plan is None:
-        plan = MaskPlan(shift=q_offset - kv_offset, padding=padding, written_out=write_out())
+        plan = dataclasses.replace(start, written_out=write_out())
         return CompactMask.make(plan, shape, lambda: plan.written_out)
     if _can_be_left_out(plan, q_length, kv_length, allow_is_causal_skip, allow_is_bidirectional_skip):
         return None

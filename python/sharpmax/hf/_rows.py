@@ -11,12 +11,14 @@ import torch
 class Rows:
     lengths: torch.Tensor  # [batch or 1, query]: keys that the row sees; 0: it sees none
     padding: torch.Tensor | None  # [batch, query]: True where the query's own token is padding; None: nowhere, or unknown
+    sees_first: torch.Tensor  # [batch or 1, query]: key 0 is the first token of the row's sequence, and it sees it
 
 
-def _lengths_of_mask(mask: torch.Tensor) -> torch.Tensor:
+def _count(mask: torch.Tensor, padding: torch.Tensor | None = None) -> Rows:
+    """Of a mask [batch, head or 1, query, key] that came as numbers."""
     if mask.dtype != torch.bool:
         mask = mask > torch.finfo(mask.dtype).min / 2
-    return mask[:, 0].sum(-1)
+    return Rows(mask[:, 0].sum(-1), padding, mask[:, 0, :, 0])
 
 
 def _intervals(plan, queries, keys):
@@ -49,11 +51,13 @@ def rows_seen(call) -> Rows:
     plan, mask = call.plan, call.options["attn_mask"]
     queries, keys = call.query.shape[2], call.key.shape[2]
     if plan is None:
-        return Rows(_lengths_of_mask(mask), None)
+        return _count(mask)
     if plan.written_out is not None:
-        return Rows(_lengths_of_mask(plan.written_out), _padding_rows(plan, queries))
+        return _count(plan.written_out, _padding_rows(plan, queries))
     begin, end = _intervals(plan, queries, keys)
+    sees_first = ((begin == 0) & (end > 0) & (plan.first_key == 0))[None]
     if plan.padding is None:
-        return Rows((end - begin)[None], None)
+        return Rows((end - begin)[None], None, sees_first)
     counted = torch.nn.functional.pad(plan.padding[:, :keys].cumsum(-1), (1, 0))
-    return Rows(counted[:, end] - counted[:, begin], _padding_rows(plan, queries))
+    lengths = counted[:, end] - counted[:, begin]
+    return Rows(lengths, _padding_rows(plan, queries), sees_first & plan.padding[:, :1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import torch
 
@@ -16,7 +18,9 @@ class Tally:
 
     def __init__(self, names: tuple[str, ...], gaps: tuple[float, ...], cross: bool):
         self.names, self.gaps, self.cross = names, gaps, cross
+        self.first = names.index("first_weight") if "first_weight" in names else None
         self.counts = torch.zeros(_OCTAVES, dtype=torch.int64)  # [octave]: rows of a length from 2^octave on
+        self.seeing_first = torch.zeros_like(self.counts)  # of them, those that first_weight speaks of
         self.sums: torch.Tensor | None = None  # [octave, column, head]
         self.sample: list[torch.Tensor] = []  # [row, column, head]
         self.sampled, self.stride, self.phase = 0, 1, 0
@@ -29,7 +33,7 @@ class Tally:
     def rows(self) -> int:
         return int(self.counts.sum())
 
-    def add(self, stats, rows: Rows) -> int:
+    def add(self, stats, rows: Rows) -> None:
         """One call's statistics [batch, head, query]; rows of padding and rows without keys are left out."""
         first = getattr(stats, self.names[0]) if self.names else stats.gap_counts
         batch, heads, queries = first.shape[:3]
@@ -43,19 +47,24 @@ class Tally:
         kept = lengths > 0
         if rows.padding is not None and not self.cross:
             kept &= ~rows.padding.expand(batch, queries).reshape(-1)
+        sees_first = rows.sees_first.expand(batch, queries).reshape(-1)
         if not kept.all():
-            block, lengths = block[kept], lengths[kept]
+            block, lengths, sees_first = block[kept], lengths[kept], sees_first[kept]
         if len(lengths):
-            self._sum(block, lengths)
+            self._sum(block, lengths, sees_first)
             self._thin(block)
-        return len(lengths)
 
-    def _sum(self, block, lengths) -> None:
+    def _sum(self, block, lengths, sees_first) -> None:
         octaves = torch.frexp(lengths.to(torch.float64)).exponent.to(torch.int64) - 1
         if self.sums is None:
             self.sums = torch.zeros(_OCTAVES, *block.shape[1:], dtype=torch.float64)
+        if self.first is not None and not sees_first.all():
+            block[~sees_first, self.first] = 0.0
         self.sums.index_add_(0, octaves, block.to(torch.float64))
         self.counts += torch.bincount(octaves, minlength=_OCTAVES)
+        self.seeing_first += torch.bincount(octaves[sees_first], minlength=_OCTAVES)
+        if self.first is not None:
+            block[~sees_first, self.first] = float("nan")
 
     def _thin(self, block) -> None:
         picked = block[-self.phase % self.stride :: self.stride].clone()
@@ -67,17 +76,27 @@ class Tally:
             self.stride *= 2
             self.sample, self.sampled = [whole], len(whole)
 
+    def _divide(self, sums: torch.Tensor, rows: torch.Tensor, seeing_first: torch.Tensor) -> np.ndarray:
+        """sums [.., column, head] over the rows that each column speaks of."""
+        counts = rows[..., None].repeat_interleave(self.columns, -1)
+        if self.first is not None:
+            counts[..., self.first] = seeing_first
+        return (sums / counts[..., None]).numpy()
+
     def mean(self) -> np.ndarray | None:
         """[column, head]"""
-        return None if self.sums is None else (self.sums.sum(0) / self.rows).numpy()
+        if self.sums is None:
+            return None
+        return self._divide(self.sums.sum(0), self.counts.sum(), self.seeing_first.sum())
 
     def median(self) -> np.ndarray | None:
         """[column, head]: exact up to 8192 rows, of an even sample beyond."""
-        return None if self.sums is None else np.median(torch.cat(self.sample).numpy(), axis=0).astype(np.float64)
+        if self.sums is None:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column of nothing but NaN is NaN
+            return np.nanmedian(torch.cat(self.sample).numpy(), axis=0).astype(np.float64)
 
     def by_octave(self) -> np.ndarray | None:
         """[octave, column, head]: means; NaN where there was no row."""
-        if self.sums is None:
-            return None
-        with np.errstate(invalid="ignore"):
-            return self.sums.numpy() / self.counts.numpy()[:, None, None]
+        return None if self.sums is None else self._divide(self.sums, self.counts, self.seeing_first)

@@ -203,7 +203,8 @@ def watch(
     most, never with its square. Forwards accumulate; watches may be nested.
 
     statistics  which of entropy, peak_weight, support, effective_support (exp of the entropy), first_weight (of the
-                first key: sinks), log_partition, mass, temperature, threshold, score_spread
+                first token, over the rows whose key 0 it is and that see it: not where padding stands before it),
+                log_partition, mass, temperature, threshold, score_spread
     gaps        count the keys within so much of the row's largest score; () for none
     keep        "all": every row of every call too, in ``calls``
     every       look at one call in so many of each layer: for long generations
@@ -213,6 +214,8 @@ def watch(
         if name not in _POSSIBLE:
             raise ValueError(f"statistics has '{name}'; it may have {', '.join(_POSSIBLE)}")
     gaps = tuple(sorted(float(gap) for gap in gaps))
+    if not all(0.0 <= gap < float("inf") for gap in gaps):
+        raise ValueError(f"gaps has {gaps}; a gap must be finite and not below 0")
     if not statistics and not gaps:
         raise ValueError("statistics and gaps are both empty; there is nothing to watch")
     if keep not in ("summary", "all"):

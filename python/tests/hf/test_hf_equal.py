@@ -180,4 +180,4 @@ def test_it_trains_with_gradients_of_any_normalizer(normalizer, make, tokens):
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-    assert losses[-1] < 0.2 * losses[0]
+    assert losses[-1] < 0.5 * losses[0]
