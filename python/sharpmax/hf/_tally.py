@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 
 import numpy as np
 import torch
 
+from .._stats import Stats
 from ._rows import Rows
 
 _SAMPLE = 4096  # rows kept for medians before every second one is dropped
 _OCTAVES = 40  # lengths below 2^40
+_FEW = 16  # rows of a call that waits
+_WAITING = 64  # calls that may wait
+
+
+def _join(calls: list[tuple[Stats, Rows]], names: list[str]) -> tuple[Stats, Rows]:
+    """Calls of one batch and as many heads, as if they were one call of more queries."""
+    batch = getattr(calls[0][0], names[0]).shape[0]
+    arrays = {name: torch.cat([getattr(stats, name) for stats, _ in calls], dim=2) for name in names}
+    gaps = calls[0][0].gaps
+
+    def joined(parts):
+        return torch.cat([part.expand(batch, -1) for part in parts], dim=1)
+
+    padding = None
+    if any(rows.padding is not None for _, rows in calls):
+        nowhere = torch.zeros((), dtype=torch.bool)
+        padding = joined(
+            [nowhere.expand(rows.lengths.shape) if rows.padding is None else rows.padding for _, rows in calls]
+        )
+    rows = Rows(joined([rows.lengths for _, rows in calls]), padding, joined([rows.sees_first for _, rows in calls]))
+    return Stats(**arrays, gaps=gaps), rows
 
 
 class Tally:
@@ -24,6 +47,7 @@ class Tally:
         self.sums: torch.Tensor | None = None  # [octave, column, head]
         self.sample: list[torch.Tensor] = []  # [row, column, head]
         self.sampled, self.stride, self.phase = 0, 1, 0
+        self._waiting: list[tuple[Stats, Rows]] = []
 
     @property
     def columns(self) -> int:
@@ -33,15 +57,40 @@ class Tally:
     def rows(self) -> int:
         return int(self.counts.sum())
 
-    def add(self, stats, rows: Rows) -> None:
-        """One call's statistics [batch, head, query]; rows of padding and rows without keys are left out."""
-        first = getattr(stats, self.names[0]) if self.names else stats.gap_counts
-        batch, heads, queries = first.shape[:3]
+    def add(self, stats: Stats, rows: Rows) -> None:
+        """One call's statistics [batch, head, query]; rows of padding and rows without keys are left out.
+
+        Few rows wait for more of them: a decoding step has one, and torch charges by the call.
+        """
+        if self.gaps and stats.gaps != self.gaps:  # another watch counts other gaps
+            columns = [stats.gaps.index(gap) for gap in self.gaps]
+            stats = dataclasses.replace(stats, gap_counts=stats.gap_counts[..., columns], gaps=self.gaps)
+        batch, heads, queries = self._first(stats).shape[:3]
+        if self._waiting and self._first(self._waiting[0][0]).shape[:2] != (batch, heads):
+            self.settle()
+        if batch * queries > _FEW:
+            self._count(stats, rows)
+            return
+        self._waiting.append((stats, rows))
+        if len(self._waiting) >= _WAITING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Count the rows that wait; whoever reads this tally does so first."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._count(*_join(waiting, [*self.names, *(["gap_counts"] if self.gaps else [])]))
+
+    def _first(self, stats: Stats) -> torch.Tensor:
+        return getattr(stats, self.names[0]) if self.names else stats.gap_counts
+
+    def _count(self, stats: Stats, rows: Rows) -> None:
+        batch, heads, queries = self._first(stats).shape[:3]
         block = torch.empty(batch, queries, self.columns, heads, dtype=torch.float32)
         for column, name in enumerate(self.names):
             block[:, :, column] = getattr(stats, name).transpose(1, 2)
-        for column, gap in enumerate(self.gaps, len(self.names)):
-            block[:, :, column] = stats.gap_counts[..., stats.gaps.index(gap)].transpose(1, 2)
+        if self.gaps:
+            block[:, :, len(self.names) :] = stats.gap_counts.permute(0, 2, 3, 1)
         block = block.reshape(batch * queries, self.columns, heads)
         lengths = rows.lengths.expand(batch, queries).reshape(-1)
         kept = lengths > 0

@@ -54,7 +54,7 @@ class Watch:
         self._model = model
         self._layers = find_layers(model)
         self._places = {id(layer.module): place for place, layer in enumerate(self._layers)}
-        self._tallies = [Tally(statistics, gaps, layer.cross) for layer in self._layers]
+        self._counted = [Tally(statistics, gaps, layer.cross) for layer in self._layers]
         self._seen = [0] * len(self._layers)
         self._wishes: dict[str, typing.Any] = dict.fromkeys(statistics, True)
         if gaps:
@@ -90,12 +90,18 @@ class Watch:
 
     def record(self, module: torch.nn.Module, stats: Stats, rows: Rows) -> None:
         place = self._places[id(module)]
-        tally = self._tallies[place]
+        tally = self._counted[place]
         tally.add(stats, rows)
         if self.keep == "all":
             self.calls.append(_call(place, stats, rows, tally, self))
 
     # What was found.
+
+    @property
+    def _tallies(self) -> list[Tally]:
+        for tally in self._counted:
+            tally.settle()
+        return self._counted
 
     @property
     def names(self) -> list[str]:

@@ -14,18 +14,8 @@ from sharpmax.hf._attention import attention_forward  # noqa: E402
 from sharpmax.hf._heads import Heads  # noqa: E402
 
 
-class LearnedScale(torch.nn.Module):
-    """ssmax with a learned s, one value or one per head."""
-
-    def __init__(self, heads=1):
-        super().__init__()
-        self.s = torch.nn.Parameter(torch.full((heads,), 0.4))
-
-    def parametrized(self):
-        return sharpmax.torch.Parametrized("ssmax", s=self.s)
-
-    def __sharpmax_normalizer__(self):
-        return self.parametrized().__sharpmax_normalizer__()
+def learned_scale(heads=None):
+    return sharpmax.torch.Learnable("ssmax", heads, learn="s", s=0.4)
 
 
 def supports(model, tokens):
@@ -107,7 +97,7 @@ def test_removing_a_patch_puts_everything_back(name, make):
     model = make(name)
     model.set_attn_implementation("sdpa" if name != "t5" else "eager")
     before = state_of(model)
-    handle = sharpmax.hf.patch(model, LearnedScale())
+    handle = sharpmax.hf.patch(model, learned_scale())
     assert state_of(model) != before
     handle.remove()
     handle.remove()
@@ -139,26 +129,26 @@ def test_patches_stack_and_may_be_removed_in_any_order(make, tokens):
 
 def test_a_copy_of_a_patched_model_is_patched_for_itself(make, tokens):
     model = make("llama")
-    with sharpmax.hf.patch(model, {(1, 2): "hard", 0: LearnedScale(4)}):
+    with sharpmax.hf.patch(model, {(1, 2): "hard", 0: learned_scale(4)}):
         twin = copy.deepcopy(model)
     assert supports(twin, tokens)[1, 2] == 1.0 and supports(model, tokens)[1, 2] == pytest.approx(MEAN_LENGTH)
     own = {id(part) for part in twin.parameters()}
     normalizer = twin.model.layers[0].self_attn.__dict__["_sharpmax_heads"].everywhere
-    assert id(normalizer.s) in own and all(id(part) not in own for part in model.parameters())
+    assert id(normalizer.raw_s) in own and all(id(part) not in own for part in model.parameters())
     sharpmax.hf.unpatch(twin)
     assert state_of(twin) == state_of(model)
 
 
 def test_learned_parameters_are_the_models_and_move(make, tokens):
     model = make("llama").train()
-    shared, own = LearnedScale(), LearnedScale(heads=4)
+    shared, own = learned_scale(), learned_scale(4)
     sharpmax.hf.patch(model, {0: shared, 1: own})
     names = [name for name, _ in model.named_parameters() if "sharpmax" in name]
-    assert names == ["sharpmax_normalizers.0.s", "sharpmax_normalizers.1.s"]
+    assert names == ["sharpmax_normalizers.0.raw_s", "sharpmax_normalizers.1.raw_s"]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     loss = model(tokens, labels=tokens).loss
     loss.backward()
-    assert own.s.grad.shape == (4,) and bool((own.s.grad != 0).all()) and bool(shared.s.grad != 0)
+    assert own.raw_s.grad.shape == (4,) and bool((own.raw_s.grad != 0).all()) and bool(shared.raw_s.grad != 0)
     optimizer.step()
     with torch.no_grad():
         assert float(model(tokens, labels=tokens).loss) < float(loss.detach())
@@ -170,9 +160,9 @@ def test_learned_parameters_are_the_models_and_move(make, tokens):
 
 def test_a_learned_normalizer_given_twice_is_one(make):
     model = make("llama")
-    one = LearnedScale()
+    one = learned_scale()
     with sharpmax.hf.patch(model, {0: one, (1, 2): one}):
-        assert [name for name in model.state_dict() if "sharpmax" in name] == ["sharpmax_normalizers.0.s"]
+        assert [name for name in model.state_dict() if "sharpmax" in name] == ["sharpmax_normalizers.0.raw_s"]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +181,7 @@ def test_a_learned_normalizer_given_twice_is_one(make):
         (3, TypeError, "normalizer is a int; it must be text"),
         ({0: 3}, TypeError, "normalizer is a int; it must be text"),
         (sharpmax.Normalizer("ssmax", s=[0.1, 0.2]), ValueError, "has 2 values, one per head; .* under 4 heads"),
-        ({(0, 1): LearnedScale(4)}, ValueError, "has 4 values, one per head; .* under 1 heads"),
+        ({(0, 1): learned_scale(4)}, ValueError, "has 4 values, one per head; .* under 1 heads"),
     ],
 )
 def test_a_place_that_the_model_does_not_have_is_refused(normalizer, error, sentence, tiny):

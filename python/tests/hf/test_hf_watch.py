@@ -153,6 +153,7 @@ def test_medians_of_many_rows_come_from_an_even_sample():
         stats = sharpmax.Stats(entropy=torch.from_numpy(values))
         tally.add(stats, Rows(torch.full((1, rows), 5), None, torch.ones(1, rows, dtype=torch.bool)))
         assert tally.sampled <= 8192
+    tally.settle()
     every = np.concatenate(every, axis=1)
     assert tally.rows == every.shape[1]
     assert np.abs(tally.mean()[0] - every.mean(1)).max() < 1e-6
@@ -179,25 +180,46 @@ def test_a_vision_model_is_watched(tiny):
     assert stats.rows.tolist() == [34, 34] and stats.by_length("entropy").lengths.tolist() == [16]
 
 
-def test_watches_nest_and_one_that_fails_is_taken_off(tiny, tokens):
-    model = tiny("llama")
+@pytest.mark.parametrize("batch", [1, 2])  # 12 rows wait to be counted, 24 are counted at once
+def test_watches_nest_and_one_that_fails_is_taken_off(batch, tiny, tokens):
+    model, ids = tiny("llama"), tokens[:batch]
     with sharpmax.hf.watch(model, gaps=(1.0, 3.0)) as outer:
-        model(tokens)
+        model(ids)
         with sharpmax.hf.watch(model, statistics="mass", gaps=(2.0,)) as inner:
-            model(tokens)
+            model(ids)
         with pytest.raises(RuntimeError, match="on already"), outer:
             pass
         with pytest.raises(KeyError), sharpmax.hf.watch(model) as failed:
-            model(tokens)
+            model(ids)
             raise KeyError
-    model(tokens)
+    model(ids)
     assert model.config._attn_implementation == "eager"
-    assert (outer.rows[0], inner.rows[0], failed.rows[0]) == (72, 24, 24)
+    assert [watch.rows[0] for watch in (outer, inner, failed)] == [36 * batch, 12 * batch, 12 * batch]
     assert inner.mass == pytest.approx(1.0)
     with sharpmax.hf.watch(model, gaps=(1.0, 2.0, 3.0)) as plain:
-        model(tokens)
+        model(ids)
     assert np.allclose(outer.gap_counts, plain.gap_counts[..., ::2])
     assert np.allclose(inner.gap_counts, plain.gap_counts[..., 1:2])
+    assert np.allclose(outer.entropy, plain.entropy)
+
+
+def test_steps_that_wait_are_counted_like_one_call(tiny, tokens, padding):
+    model, mask = tiny("llama"), padding["left"]
+    with sharpmax.hf.watch(model) as whole:
+        model(tokens, attention_mask=mask)
+    with sharpmax.hf.watch(model) as stepped:
+        cache = transformers.DynamicCache(config=model.config)
+        for step in range(12):
+            model(tokens[:, step : step + 1], attention_mask=mask[:, : step + 1], past_key_values=cache)
+        model(tokens[:1, :3])  # another batch
+    with sharpmax.hf.watch(model) as more:
+        model(tokens, attention_mask=mask)
+        model(tokens[:1, :3])
+    assert whole.rows.tolist() == [20, 20] and stepped.rows.tolist() == more.rows.tolist() == [23, 23]
+    for name in NAMES:
+        assert np.abs(stepped.mean(name) - more.mean(name)).max() <= BAR, name
+        assert np.abs(stepped.median(name) - more.median(name)).max() <= BAR, name
+    assert np.allclose(stepped.by_length("gap_counts").values, more.by_length("gap_counts").values)
 
 
 def test_every_looks_at_one_call_in_so_many(tiny, tokens):
