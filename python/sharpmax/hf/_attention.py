@@ -9,71 +9,11 @@ import torch
 
 from .._stats import Stats
 from ..torch import attention
+from ._call import Call, plan_of, prepare, with_documents
 from ._heads import pieces_of
-from ._mask import CompactMask, MaskPlan
 from ._refuse import refuse_dropout, refuse_unknown
 from ._rows import rows_seen
 from ._state import watchers_of
-
-
-@dataclasses.dataclass
-class Call:
-    """One call of attention: keys cut to those in use, and what to hand to sharpmax.attention beside them."""
-
-    query: torch.Tensor
-    key: torch.Tensor
-    value: torch.Tensor
-    plan: MaskPlan | None  # None: the mask came as numbers, or there is none
-    options: dict[str, typing.Any]
-
-
-def _plan_without_mask(module, query, key, is_causal, sliding_window) -> MaskPlan:
-    """What Transformers means by no mask: with SDPA, causality from the first query and the first key on."""
-    if is_causal is None:
-        is_causal = getattr(module, "is_causal", True)
-    queries, keys = query.shape[2], key.shape[2]
-    causal = bool(is_causal) and queries > 1
-    window = None
-    if sliding_window is not None and keys > sliding_window:
-        window = (sliding_window - 1, -1 if causal else sliding_window - 1)
-    return MaskPlan(causal=causal, shift=0 if causal else keys - queries, window=window)
-
-
-def _merge_bias(bias, mask):
-    """position_bias with a mask over it; either may be None."""
-    if bias is None or mask is None:
-        return mask if bias is None else bias
-    if mask.dtype == torch.bool:
-        return torch.where(mask, bias, torch.finfo(bias.dtype).min)
-    return bias + mask
-
-
-def _prepare(module, query, key, value, attention_mask, is_causal, sliding_window, position_bias) -> Call:
-    if attention_mask is None:
-        plan = _plan_without_mask(module, query, key, is_causal, sliding_window)
-    elif isinstance(attention_mask, CompactMask):
-        plan = attention_mask.plan
-    else:
-        bias = _merge_bias(position_bias, attention_mask)
-        return Call(query, key, value, None, {"attn_mask": bias})
-    queries, keys = query.shape[2], key.shape[2]
-    in_use = plan.keys_in_use(queries, keys)
-    if in_use < keys:
-        key, value = key[:, :, :in_use], value[:, :, :in_use]
-    mask = plan.written_out
-    if mask is None and plan.padding is not None:
-        mask = plan.padding[:, None, None, :in_use]
-    if position_bias is not None:
-        position_bias = position_bias[..., :in_use]
-    options: dict[str, typing.Any] = {"attn_mask": _merge_bias(position_bias, mask)}
-    if plan.written_out is None:
-        if plan.causal and queries > 1:
-            options["causal"] = "bottom-right"
-        if plan.window is not None:
-            options["window"] = plan.window
-        if plan.documents is not None:
-            options["documents"] = plan.documents
-    return Call(query, key, value, plan, options)
 
 
 def _attend(call: Call, pieces, return_stats):
@@ -127,12 +67,17 @@ def attention_forward(
     sliding_window: int | None = None,
     softcap: float | None = None,
     position_bias: torch.Tensor | None = None,
+    cu_seq_lens_q: torch.Tensor | None = None,
+    cu_seq_lens_k: torch.Tensor | None = None,
     **kwargs,
 ) -> tuple[torch.Tensor, None]:
     """query [batch, head, query, feature], key and value [batch, kv_head, key, feature]; called by the model."""
     refuse_dropout(module, dropout)
     refuse_unknown(kwargs)
-    call = _prepare(module, query, key, value, attention_mask, is_causal, sliding_window, position_bias)
+    plan = plan_of(module, query, key, attention_mask, is_causal, sliding_window)
+    if cu_seq_lens_q is not None or cu_seq_lens_k is not None:
+        plan = with_documents(plan, query, key, cu_seq_lens_q, cu_seq_lens_k)
+    call = prepare(plan, query, key, value, attention_mask, position_bias)
     call.options["scale"] = scaling
     call.options["soft_cap"] = softcap or 0.0
     pieces = pieces_of(module, query.shape[1], key.shape[1])

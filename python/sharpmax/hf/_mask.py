@@ -19,11 +19,12 @@ from transformers import masking_utils
 class MaskPlan:
     """Which keys a query sees: those that pass every one of these."""
 
-    causal: bool = False
     shift: int = 0  # query i stands at key i + shift
+    causal: bool = False
     first_key: int = 0  # position of key 0: a cache with a window has dropped those before it
     window: tuple[int, int] | None = None  # keys before and after that place; -1: no limit
     padding: torch.Tensor | None = None  # [batch, key]; False: not there
+    key_lengths: list[int] | None = None  # the same where all padding is at the end: keys that no kernel need visit
     documents: list[int] | None = None  # offsets of packed sequences
     written_out: torch.Tensor | None = None  # [batch, 1, query, key]: none of the above says it
 
@@ -138,6 +139,14 @@ def _padding(attention_mask, keys, kv_offset):
     return None if padding.all() else padding
 
 
+def _lengths(padding) -> list[int] | None:
+    if padding is None:
+        return None
+    lengths = padding.sum(-1, keepdim=True)
+    right = torch.equal(padding, torch.arange(padding.shape[1]) < lengths)
+    return lengths[:, 0].tolist() if right else None
+
+
 def _can_be_left_out(plan, queries, keys, allow_causal, allow_bidirectional) -> bool:
     """None says it all: every key, or every key up to one's own where queries and keys are the same tokens."""
     if plan.window is not None or plan.padding is not None or plan.documents is not None:
@@ -177,7 +186,7 @@ def make_mask(
         return write_out()
     q_offset, kv_offset = int(q_offset), int(kv_offset)
     padding = _padding(attention_mask, kv_length, kv_offset)
-    start = MaskPlan(shift=q_offset - kv_offset, first_key=kv_offset, padding=padding)
+    start = MaskPlan(q_offset - kv_offset, first_key=kv_offset, padding=padding, key_lengths=_lengths(padding))
     plan = _complete(dataclasses.replace(start), mask_function, batch_size, q_length, kv_length)
     shape = (batch_size, 1, q_length, kv_length)
     if plan is None:

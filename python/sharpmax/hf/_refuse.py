@@ -28,8 +28,6 @@ _HARMLESS = {
 _REASONS = {
     "s_aux": "s_aux (learned sinks), which it does not have under Transformers",
     "head_mask": "head_mask, which it does not have",
-    "cu_seq_lens_q": "cu_seq_lens_q (packed sequences by offsets); pass position_ids that start again at 0 instead",
-    "cu_seq_lens_k": "cu_seq_lens_k (packed sequences by offsets); pass position_ids that start again at 0 instead",
     "indices": "indices (sparse attention), which it does not have",
     "block_indices": "block_indices (sparse attention), which it does not have",
     "cache": "cache (continuous batching), which it does not have",

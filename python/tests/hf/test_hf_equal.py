@@ -108,6 +108,23 @@ def test_packed_sequences_do_not_see_each_other(batch, tiny, tokens):
     assert largest_difference(found, model(ids, position_ids=positions, use_cache=False).logits) <= BAR
 
 
+def test_packed_sequences_may_come_as_offsets(tiny, tokens):
+    model, ids = tiny("llama"), tokens[:1]
+    offsets = torch.tensor([0, 5, 7, 12], dtype=torch.int32)
+    positions = torch.tensor([[0, 1, 2, 3, 4, 0, 1, 0, 1, 2, 3, 4]])
+    lengths = {"cu_seq_lens_q": offsets, "cu_seq_lens_k": offsets, "max_length_q": 5, "max_length_k": 5}
+    wanted = model(ids, position_ids=positions, use_cache=False).logits
+    mask = torch.ones(1, 12, dtype=torch.long)  # hides from Transformers that sequences are packed
+    with sharpmax.hf.patch(model):
+        found = model(ids, attention_mask=mask, position_ids=positions, use_cache=False, **lengths).logits
+        assert largest_difference(found, wanted) <= BAR
+        with pytest.raises(ValueError, match="cu_seq_lens_q and an attention mask were both given"):
+            mask[0, 0] = 0
+            model(ids, attention_mask=mask, use_cache=False, **lengths)
+        with pytest.raises(ValueError, match="cu_seq_lens_q ends at 12 .* in a batch of 2; they must be the same"):
+            model(tokens, use_cache=False, **lengths)
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
 def test_a_mask_of_the_users_own_is_kept(dtype, tiny, tokens):
     model = tiny("llama")

@@ -31,8 +31,10 @@ def random_case(kind, seed):
     dropped = number(0, before) if number(0, 2) == 0 else 0
     keys = before - dropped + queries + unused
     padding = None
-    if number(0, 1):
-        padding = torch.rand(2, before + queries, generator=random) < 0.7
+    if number(0, 1):  # anywhere, at the end, at the start
+        places, lengths = torch.arange(before + queries), torch.tensor([[number(0, before + queries)], [number(1, 9)]])
+        anywhere = torch.rand(2, before + queries, generator=random) < 0.7
+        padding = (anywhere, places < lengths, places >= lengths)[number(0, 2)]
     return {
         "batch_size": 2,
         "q_length": queries,
@@ -48,7 +50,7 @@ def random_case(kind, seed):
 
 @pytest.mark.parametrize("kind", FUNCTIONS)
 def test_a_plan_lets_through_what_the_mask_lets_through(kind):
-    left_out = planned = 0
+    left_out = planned = by_length = 0
     for seed in range(150):
         case, random = random_case(kind, seed)
         mask = make_mask(**case)
@@ -67,8 +69,9 @@ def test_a_plan_lets_through_what_the_mask_lets_through(kind):
             continue
         assert isinstance(mask, CompactMask) and mask.shape == written_out.shape and mask.dtype == torch.bool
         planned += mask.plan.written_out is None
+        by_length += mask.plan.key_lengths is not None
         assert torch.equal(mask & True, written_out)
-    assert planned >= 50 and left_out >= 5, (planned, left_out)
+    assert planned >= 50 and left_out >= 5 and by_length >= 10, (planned, left_out, by_length)
 
 
 def test_what_no_plan_says_is_written_out():
