@@ -29,7 +29,8 @@ class Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: typing.Any, d_out: Tensor) -> typing.Tuple[typing.Any, ...]:
-        inputs, saved = ctx.saved_tensors[:5], ctx.saved_tensors[5:]
+        tensors = ctx.saved_tensors  # read once: a checkpoint unpacks no tensor twice
+        inputs, saved = tensors[:5], tensors[5:]
         rule, masks, lengths, threads = ctx.call
         needs = ctx.needs_input_grad[:5]
         # With create_graph the op is there to say that there is no second derivative.

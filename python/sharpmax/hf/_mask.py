@@ -1,0 +1,197 @@
+"""Masks that say what they are instead of holding [batch, 1, query, key] truths.
+
+Transformers describes a mask as a function of indices. Those that a kernel can walk by itself (causal, a sliding
+window, padding, packed sequences) become a MaskPlan of a few numbers; any other is written out as for SDPA.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+
+import torch
+from torch.utils._pytree import tree_map
+from transformers import masking_utils
+
+
+@dataclasses.dataclass
+class MaskPlan:
+    """Which keys a query sees: those that pass every one of these."""
+
+    shift: int = 0  # query i stands at key i + shift
+    causal: bool = False
+    first_key: int = 0  # position of key 0: a cache with a window has dropped those before it
+    window: tuple[int, int] | None = None  # keys before and after that place; -1: no limit
+    padding: torch.Tensor | None = None  # [batch, key]; False: not there
+    key_lengths: list[int] | None = None  # the same where all padding is at the end: keys that no kernel need visit
+    documents: list[int] | None = None  # offsets of packed sequences
+    written_out: torch.Tensor | None = None  # [batch, 1, query, key]: none of the above says it
+
+    def keys_in_use(self, queries: int, keys: int) -> int:
+        """Keys past the last query's place are unused slots of a static cache."""
+        return min(keys, queries + self.shift) if self.causal and self.written_out is None else keys
+
+
+class CompactMask(torch.Tensor):
+    """A bool mask [batch, 1, query, key] of no memory; touched by anything but our attention, it is written out."""
+
+    plan: MaskPlan
+    write_out: typing.Callable[[], torch.Tensor]
+
+    @staticmethod
+    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: typing.Callable[[], torch.Tensor]) -> CompactMask:
+        mask = torch.zeros((), dtype=torch.bool).expand(shape).as_subclass(CompactMask)
+        mask.plan = plan
+        mask.write_out = write_out
+        return mask
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in _METADATA:
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+        args, kwargs = tree_map(_written_out, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+def _written_out(value):
+    return value.write_out() if type(value) is CompactMask else value
+
+
+_METADATA = {
+    torch.Tensor.shape.__get__,
+    torch.Tensor.dtype.__get__,
+    torch.Tensor.device.__get__,
+    torch.Tensor.ndim.__get__,
+    torch.Tensor.requires_grad.__get__,
+    torch.Tensor.is_floating_point,
+    torch.Tensor.dim,
+    torch.Tensor.size,
+    torch.Tensor.__len__,
+}
+
+
+def _captured(function, name):
+    """A free variable of a closure, or None."""
+    names = function.__code__.co_freevars
+    return function.__closure__[names.index(name)].cell_contents if name in names else None
+
+
+def _parts(mask_function):
+    """The functions whose conjunction this is, or None where it is none that we know."""
+    name = getattr(mask_function, "__qualname__", "")
+    if name != "and_masks.<locals>.and_mask":
+        return [mask_function]
+    return [leaf for part in _captured(mask_function, "mask_functions") for leaf in _parts(part)]
+
+
+def _add_part(plan: MaskPlan, function, batch: int) -> bool:
+    """Write one part of a mask into the plan; False where a plan cannot say it."""
+    if function is masking_utils.causal_mask_function:
+        plan.causal = True
+        return True
+    if function is masking_utils.bidirectional_mask_function:
+        return True
+    if getattr(function, "__module__", "") != masking_utils.__name__:
+        return False
+    name = function.__qualname__
+    if name == "sliding_window_overlay.<locals>.inner_mask" and plan.window is None:
+        plan.window = (_captured(function, "sliding_window") - 1, -1)
+        return True
+    if name == "sliding_window_bidirectional_overlay.<locals>.inner_mask" and plan.window is None:
+        plan.window = (_captured(function, "sliding_window"),) * 2
+        return True
+    if name == "packed_sequence_mask_function.<locals>.inner_mask" and batch == 1 and plan.documents is None:
+        sequence = _captured(function, "packed_sequence_mask")[0]
+        steps = torch.nonzero(sequence.diff()).flatten() + 1
+        plan.documents = [0, *steps.tolist(), len(sequence)]
+        return bool((sequence.diff() >= 0).all())
+    return False
+
+
+def _complete(plan: MaskPlan, mask_function, batch, queries, keys) -> MaskPlan | None:
+    """With all that the function says, or None where a plan cannot say it."""
+    shift = plan.shift
+    if not all(_add_part(plan, part, batch) for part in _parts(mask_function)):
+        return None
+    if plan.causal and queries + shift > keys:
+        return None
+    if plan.documents is not None and not queries == keys == plan.documents[-1]:
+        return None
+    if plan.window is not None:
+        if plan.causal:
+            plan.window = (plan.window[0], -1)
+        elif shift + queries != keys:
+            return None  # kernels place queries from the end
+        reach = queries + shift - 1  # of the last query back to the first key
+        if plan.window[0] >= reach and (plan.causal or plan.window[1] >= keys - 1):
+            plan.window = None
+    return plan
+
+
+def _padding(attention_mask, keys, kv_offset):
+    """[batch, keys] where some are padding, else None."""
+    if attention_mask is None:
+        return None
+    padding = masking_utils.prepare_padding_mask(attention_mask, keys, kv_offset)
+    padding = padding[:, kv_offset : kv_offset + keys].bool()
+    return None if padding.all() else padding
+
+
+def _lengths(padding) -> list[int] | None:
+    if padding is None:
+        return None
+    lengths = padding.sum(-1, keepdim=True)
+    right = torch.equal(padding, torch.arange(padding.shape[1]) < lengths)
+    return lengths[:, 0].tolist() if right else None
+
+
+def _can_be_left_out(plan, queries, keys, allow_causal, allow_bidirectional) -> bool:
+    """None says it all: every key, or every key up to one's own where queries and keys are the same tokens."""
+    if plan.window is not None or plan.padding is not None or plan.documents is not None:
+        return False
+    if not plan.causal:
+        return allow_bidirectional
+    return allow_causal and (queries == 1 or plan.shift == 0) and queries + plan.shift == keys
+
+
+def make_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int = 0,
+    kv_offset: int = 0,
+    mask_function: typing.Callable = masking_utils.causal_mask_function,
+    attention_mask: torch.Tensor | None = None,
+    allow_is_causal_skip: bool = True,
+    allow_is_bidirectional_skip: bool = False,
+    **kwargs,
+) -> torch.Tensor | None:
+    """The mask function of ``attn_implementation="sharpmax"``; called by Transformers, which documents the arguments."""
+    write_out = functools.partial(
+        masking_utils.sdpa_mask,
+        batch_size=batch_size,
+        q_length=q_length,
+        kv_length=kv_length,
+        q_offset=q_offset,
+        kv_offset=kv_offset,
+        mask_function=mask_function,
+        attention_mask=attention_mask,
+        allow_is_causal_skip=False,
+        allow_is_bidirectional_skip=False,
+        **kwargs,
+    )
+    if torch.compiler.is_compiling() or masking_utils.is_tracing(attention_mask):
+        return write_out()
+    q_offset, kv_offset = int(q_offset), int(kv_offset)
+    padding = _padding(attention_mask, kv_length, kv_offset)
+    start = MaskPlan(q_offset - kv_offset, first_key=kv_offset, padding=padding, key_lengths=_lengths(padding))
+    plan = _complete(dataclasses.replace(start), mask_function, batch_size, q_length, kv_length)
+    shape = (batch_size, 1, q_length, kv_length)
+    if plan is None:
+        plan = dataclasses.replace(start, written_out=write_out())
+        return CompactMask.make(plan, shape, lambda: plan.written_out)
+    if _can_be_left_out(plan, q_length, kv_length, allow_is_causal_skip, allow_is_bidirectional_skip):
+        return None
+    return CompactMask.make(plan, shape, write_out)

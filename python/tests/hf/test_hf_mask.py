@@ -1,0 +1,120 @@
+"""The mask function: a plan says what the written-out mask says, costs no memory, and survives being touched."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from transformers import masking_utils  # noqa: E402
+
+from sharpmax.hf._attention import attention_forward  # noqa: E402
+from sharpmax.hf._mask import CompactMask, make_mask  # noqa: E402
+
+FUNCTIONS = {
+    "causal": lambda window: masking_utils.causal_mask_function,
+    "all": lambda window: masking_utils.bidirectional_mask_function,
+    "window": masking_utils.sliding_window_causal_mask_function,
+    "window both ways": masking_utils.sliding_window_bidirectional_mask_function,
+}
+
+
+def random_case(kind, seed):
+    """Arguments of a mask function as Transformers gives them, with a cache that may have unused slots."""
+    random = torch.Generator().manual_seed(seed)
+
+    def number(low, high):
+        return int(torch.randint(low, high + 1, (), generator=random))
+
+    queries, before, unused, window = number(1, 9), max(0, number(-9, 9)), max(0, number(-5, 5)), number(1, 12)
+    if kind == "window both ways":
+        unused = 0
+    dropped = number(0, before) if number(0, 2) == 0 else 0
+    keys = before - dropped + queries + unused
+    padding = None
+    if number(0, 1):  # anywhere, at the end, at the start
+        places, lengths = torch.arange(before + queries), torch.tensor([[number(0, before + queries)], [number(1, 9)]])
+        anywhere = torch.rand(2, before + queries, generator=random) < 0.7
+        padding = (anywhere, places < lengths, places >= lengths)[number(0, 2)]
+    return {
+        "batch_size": 2,
+        "q_length": queries,
+        "kv_length": keys,
+        "q_offset": torch.tensor(before) if unused else before,
+        "kv_offset": dropped,
+        "mask_function": FUNCTIONS[kind](window),
+        "attention_mask": padding,
+        "allow_is_causal_skip": kind in ("causal", "window") and bool(number(0, 1)),
+        "allow_is_bidirectional_skip": kind not in ("causal", "window"),
+    }, random
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_a_plan_lets_through_what_the_mask_lets_through(kind):
+    left_out = planned = by_length = 0
+    for seed in range(150):
+        case, random = random_case(kind, seed)
+        mask = make_mask(**case)
+        written_out = masking_utils.sdpa_mask(
+            **{**case, "allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+        )
+        query = torch.randn(2, 4, case["q_length"], 8, generator=random)
+        key, value = (torch.randn(2, 2, case["kv_length"], 8, generator=random) for _ in range(2))
+        module = torch.nn.Identity()
+        module.is_causal = kind in ("causal", "window")
+        found, _ = attention_forward(module, query, key, value, mask)
+        wanted, _ = attention_forward(module, query, key, value, written_out)
+        assert torch.allclose(found, wanted, atol=1e-6), f"seed {seed}: {case}"
+        if mask is None:
+            left_out += 1
+            continue
+        assert isinstance(mask, CompactMask) and mask.shape == written_out.shape and mask.dtype == torch.bool
+        planned += mask.plan.written_out is None
+        by_length += mask.plan.key_lengths is not None
+        assert torch.equal(mask & True, written_out)
+    assert planned >= 50 and left_out >= 5 and by_length >= 10, (planned, left_out, by_length)
+
+
+def test_what_no_plan_says_is_written_out():
+    def odd(batch, head, query, key):
+        return (key % 2 == 1) | (key == query)
+
+    mask = make_mask(2, 5, 5, mask_function=masking_utils.and_masks(masking_utils.causal_mask_function, odd))
+    places = torch.arange(5)
+    wanted = ((places % 2 == 1) | (places == places[:, None])) & (places <= places[:, None])
+    assert mask.plan.written_out is not None
+    assert torch.equal(mask[0, 0], wanted)
+
+
+def test_packed_sequences_are_offsets():
+    sequences = torch.tensor([[0, 0, 0, 1, 2, 2]])
+    both = masking_utils.and_masks(
+        masking_utils.causal_mask_function, masking_utils.packed_sequence_mask_function(sequences)
+    )
+    mask = make_mask(1, 6, 6, mask_function=both, allow_is_causal_skip=False)
+    assert mask.plan.documents == [0, 3, 4, 6] and mask.plan.written_out is None
+    interleaved = masking_utils.packed_sequence_mask_function(torch.tensor([[0, 1, 0, 1, 2, 2]]))
+    assert make_mask(1, 6, 6, mask_function=interleaved).plan.written_out is not None
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda mask: mask[:, :, :, :3],
+        lambda mask: mask.to(torch.float32),
+        lambda mask: ~mask,
+        lambda mask: torch.where(mask, 0.0, -1.0),
+        lambda mask: mask.expand(2, 4, -1, -1),
+        lambda mask: torch.cat([mask, mask], dim=0),
+        lambda mask: mask.clone(),
+        lambda mask: mask.detach(),
+        lambda mask: torch.nn.functional.pad(mask, (0, 1)),
+    ],
+)
+def test_who_touches_a_mask_finds_it_written_out(touch):
+    padding = torch.tensor([[False, True, True, True], [True, True, True, True]])
+    mask = make_mask(2, 4, 4, attention_mask=padding)
+    written_out = masking_utils.sdpa_mask(2, 4, 4, attention_mask=padding, allow_is_causal_skip=False)
+    assert isinstance(mask, CompactMask) and mask.plan.written_out is None
+    assert (mask.dim(), mask.ndim, mask.size(-1), tuple(mask.shape)) == (4, 4, 4, (2, 1, 4, 4))
+    found = touch(mask)
+    assert type(found) is torch.Tensor and torch.equal(found, touch(written_out))
