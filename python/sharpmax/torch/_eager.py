@@ -8,7 +8,7 @@ import torch
 
 from . import _kernel, _ops, _ops_rows
 from ._kernel import Lengths, Masks, Rule, Wishes
-from ._plain import is_plain
+from ._plain import is_plain_gradient
 
 Tensor = torch.Tensor
 
@@ -29,16 +29,16 @@ class Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: typing.Any, d_out: Tensor) -> typing.Tuple[typing.Any, ...]:
-        inputs, saved = ctx.saved_tensors[:5], ctx.saved_tensors[5:]
+        kept = ctx.saved_tensors  # once: checkpointing computes them again for each look
+        inputs, saved = kept[:5], kept[5:]
         rule, masks, lengths, threads = ctx.call
         needs = ctx.needs_input_grad[:5]
-        # With create_graph the op is there to say that there is no second derivative.
-        if torch.is_grad_enabled() or not is_plain((d_out, *inputs)):
+        if is_plain_gradient(d_out, inputs):
+            gradients = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
+        else:
             flat = _ops.flat(inputs, lengths, rule, masks)
             every = _ops.attention_backward(d_out, *flat, *saved, list(needs), threads)
-            gradients = tuple(gradient if needed else None for gradient, needed in zip(every, needs))
-        else:
-            gradients = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
+            gradients = _kernel.Gradients(*(gradient if needed else None for gradient, needed in zip(every, needs)))
         return (*gradients, None, None)
 
 
@@ -72,10 +72,10 @@ class Weigh(torch.autograd.Function):
     def backward(ctx: typing.Any, d_weights: Tensor) -> typing.Tuple[typing.Any, ...]:
         scores, parameters = ctx.saved_tensors
         rule, threads = ctx.call
-        if torch.is_grad_enabled() or not is_plain((d_weights, scores, parameters)):
-            gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
-        else:
+        if is_plain_gradient(d_weights, (scores, parameters)):
             gradients = _kernel.weigh_backward(d_weights, scores, parameters, rule, threads)
+        else:
+            gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
         needs = ctx.needs_input_grad
         return (*(gradient if needed else None for gradient, needed in zip(gradients, needs)), None, None)
 

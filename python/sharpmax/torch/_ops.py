@@ -94,7 +94,8 @@ def backward(call: typing.Callable[..., typing.Any], ctx: typing.Any, d_out: typ
     nothing = (None,) * ctx.arguments
     if d_out is None:
         return nothing
-    tensors, saved = ctx.saved_tensors[:_TENSORS], ctx.saved_tensors[_TENSORS:]
+    kept = ctx.saved_tensors  # once: checkpointing computes them again for each look
+    tensors, saved = kept[:_TENSORS], kept[_TENSORS:]
     needs = list(ctx.needs_input_grad[:5])
     gradients = call(d_out, *tensors, *ctx.settings, *saved, needs, ctx.threads)
     return (*(gradient if needed else None for gradient, needed in zip(gradients, needs)), *nothing[5:])

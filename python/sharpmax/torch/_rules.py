@@ -93,13 +93,9 @@ def _check_tensors(name: str, tensors: typing.Mapping[str, typing.Any]) -> None:
             )
 
 
-def _text_of(normalizer: typing.Any) -> str:
-    return as_normalizer(normalizer).text
-
-
-# torch.compiler.assume_constant_result without importing the compiler, which takes seconds: a Normalizer is
-# a constant of the graph, and the graph is guarded by which one it was.
-_text_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
+# torch.compile takes a Normalizer for a constant, and compiles again for one that does not equal it. By itself
+# it would go by the address, which the next Normalizer may have.
+torch.utils._pytree.register_constant(Normalizer)
 
 
 def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
@@ -108,4 +104,4 @@ def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor
         return Rule(normalizer), None
     if not isinstance(normalizer, Normalizer) and hasattr(normalizer, "__sharpmax_rule__"):
         return normalizer.__sharpmax_rule__()
-    return Rule(_text_of(normalizer)), None
+    return Rule(as_normalizer(normalizer).text), None
