@@ -20,7 +20,7 @@ class Attend(torch.autograd.Function):
     def forward(ctx: typing.Any, *arguments: typing.Any) -> Tensor:
         *inputs, (rule, masks, lengths, wishes, threads), found = arguments
         wanted = _ops.with_saved(wishes)
-        out, statistics = _kernel.attend(*inputs, rule, masks, lengths, wanted, threads)
+        out, statistics = _kernel.attend(inputs, rule, masks, lengths, wanted, threads)
         ctx.save_for_backward(*inputs, out, statistics["log_partition"], statistics["temperature"])
         ctx.call = (rule, masks, lengths, threads)
         if wishes.names:
@@ -28,7 +28,7 @@ class Attend(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: typing.Any, d_out: Tensor) -> typing.Tuple[typing.Any, ...]:
+    def backward(ctx: typing.Any, d_out: Tensor) -> tuple[typing.Any, ...]:
         kept = ctx.saved_tensors  # once: checkpointing computes them again for each look
         inputs, saved = kept[:5], kept[5:]
         rule, masks, lengths, threads = ctx.call
@@ -43,17 +43,17 @@ class Attend(torch.autograd.Function):
 
 
 def attend(
-    inputs: typing.Sequence[typing.Optional[Tensor]],
+    inputs: typing.Sequence[typing.Any],
     rule: Rule,
     masks: Masks,
     lengths: Lengths,
     wishes: Wishes,
     threads: int,
-) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
+) -> tuple[Tensor, dict[str, Tensor]]:
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs):
-        found: typing.Dict[str, Tensor] = {}
+        found: dict[str, Tensor] = {}
         return Attend.apply(*inputs, (rule, masks, lengths, wishes, threads), found), found
-    return _kernel.attend(*inputs, rule, masks, lengths, wishes, threads)
+    return _kernel.attend(inputs, rule, masks, lengths, wishes, threads)
 
 
 class Weigh(torch.autograd.Function):
@@ -69,7 +69,7 @@ class Weigh(torch.autograd.Function):
         return weights
 
     @staticmethod
-    def backward(ctx: typing.Any, d_weights: Tensor) -> typing.Tuple[typing.Any, ...]:
+    def backward(ctx: typing.Any, d_weights: Tensor) -> tuple[typing.Any, ...]:
         scores, parameters = ctx.saved_tensors
         rule, threads = ctx.call
         if is_plain_gradient(d_weights, (scores, parameters)):
@@ -81,10 +81,10 @@ class Weigh(torch.autograd.Function):
 
 
 def weigh(
-    scores: Tensor, parameters: typing.Optional[Tensor], rule: Rule, wishes: Wishes, threads: int
-) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
+    scores: Tensor, parameters: Tensor | None, rule: Rule, wishes: Wishes, threads: int
+) -> tuple[Tensor, dict[str, Tensor]]:
     needed = scores.requires_grad or (parameters is not None and parameters.requires_grad)
     if torch.is_grad_enabled() and needed:
-        found: typing.Dict[str, Tensor] = {}
+        found: dict[str, Tensor] = {}
         return Weigh.apply(scores, parameters, (rule, wishes, threads), found), found
     return _kernel.weigh(scores, parameters, rule, wishes, threads)

@@ -18,7 +18,7 @@ _profiling = torch.autograd._profiler_enabled
 _is_batched = torch._C._functorch.is_legacy_batchedtensor
 
 
-def is_plain(tensors: typing.Iterable[typing.Optional[torch.Tensor]]) -> bool:
+def is_plain(tensors: typing.Iterable[torch.Tensor | None]) -> bool:
     """No tracing, no mode, no transform, no profiler, no subclass: nobody has to see an op."""
     if torch.compiler.is_compiling():
         return False
@@ -32,6 +32,6 @@ def is_plain(tensors: typing.Iterable[typing.Optional[torch.Tensor]]) -> bool:
     return True
 
 
-def is_plain_gradient(gradient: torch.Tensor, tensors: typing.Iterable[typing.Optional[torch.Tensor]]) -> bool:
+def is_plain_gradient(gradient: torch.Tensor, tensors: typing.Iterable[torch.Tensor | None]) -> bool:
     """The same in a backward pass; with create_graph the op is there to say that it has no derivative."""
     return not torch.is_grad_enabled() and not _is_batched(gradient) and is_plain((gradient, *tensors))

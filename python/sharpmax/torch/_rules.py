@@ -30,7 +30,7 @@ class Parametrized:
         self.text = name
         self.tensors = tensors
 
-    def __sharpmax_rule__(self) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
+    def __sharpmax_rule__(self) -> tuple[Rule, Tensor | None]:
         return rule_of(self.text, self.tensors)
 
     def __sharpmax_normalizer__(self) -> Normalizer:
@@ -45,7 +45,7 @@ def normalizer_now(text: str, tensors: typing.Mapping[str, Tensor]) -> Normalize
     return as_normalizer(text).replace(**{name: tensor.detach().tolist() for name, tensor in tensors.items()})
 
 
-def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
+def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> tuple[Rule, Tensor | None]:
     if not tensors:
         return Rule(text), None
     return Rule(text, ",".join(tensors)), _stacked(list(tensors.values()))
@@ -64,8 +64,8 @@ def _stacked(tensors: typing.Sequence[Tensor]) -> Tensor:
     return torch.stack([row.expand(heads) for row in rows])
 
 
-@functools.lru_cache(maxsize=None)
-def learnable_names(member: str) -> typing.Tuple[str, ...]:
+@functools.cache
+def learnable_names(member: str) -> tuple[str, ...]:
     parameters = next(entry["parameters"] for entry in family() if entry["name"] == member)
     return tuple(parameter["name"] for parameter in parameters if parameter["learnable"])
 
@@ -98,7 +98,7 @@ def _check_tensors(name: str, tensors: typing.Mapping[str, typing.Any]) -> None:
 torch.utils._pytree.register_constant(Normalizer)
 
 
-def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
+def resolve(normalizer: typing.Any) -> tuple[Rule, Tensor | None]:
     """The rule, and its parameters [parameter, head] where these are tensors."""
     if isinstance(normalizer, str):
         return Rule(normalizer), None

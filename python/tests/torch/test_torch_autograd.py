@@ -4,8 +4,8 @@ import pytest
 import sharpmax
 
 torch = pytest.importorskip("torch")
-import sharpmax.torch as st  # noqa: E402
-from sharpmax.torch import _kernel  # noqa: E402
+import sharpmax.torch as st
+from sharpmax.torch import _kernel
 
 TYPES = [torch.float32, torch.bfloat16, torch.float16]
 RULES = ["softmax", "entmax:alpha=1.3", "entropy_target:nats=0.4", "stick_breaking"]
@@ -28,9 +28,7 @@ def test_gradients_are_those_of_attention_backward_rounded_to_the_inputs_type(dt
     out = sharpmax.attention(*leaves, **options)
     out.backward(d_out)
     with torch.no_grad():
-        plain, stats = sharpmax.attention(
-            *inputs, bias, **options, return_stats=("log_partition", "temperature")
-        )
+        plain, stats = sharpmax.attention(*inputs, bias, **options, return_stats=("log_partition", "temperature"))
     assert torch.equal(out.detach(), plain) and out.dtype == dtype
     wanted = sharpmax.attention_backward(
         d_out, *inputs, bias, **options, saved=(plain, stats), needs=("query", "key", "value", "bias")
@@ -149,7 +147,10 @@ def test_autocast_casts_as_it_does_for_torchs_own_function():
 def test_parameters_of_a_head_get_that_heads_gradient_and_shared_ones_the_sum():
     query, key, value, d_out = tensors()
     names = ("s", "b")
-    per_head = [torch.tensor([0.3, 0.5, 0.7, 0.9]).requires_grad_(), torch.tensor([0.1, 0.2, 0.3, 0.4]).requires_grad_()]
+    per_head = [
+        torch.tensor([0.3, 0.5, 0.7, 0.9]).requires_grad_(),
+        torch.tensor([0.1, 0.2, 0.3, 0.4]).requires_grad_(),
+    ]
     mixed = [torch.tensor([0.5], requires_grad=True), torch.full((4,), 0.2, requires_grad=True)]
     for values in (per_head, mixed):
         rule = st.Parametrized("ssmax", **dict(zip(names, values)))

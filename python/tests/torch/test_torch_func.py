@@ -4,8 +4,8 @@ import pytest
 import sharpmax
 
 torch = pytest.importorskip("torch")
-from sharpmax.torch import Parametrized  # noqa: E402
-from torch.func import grad, hessian, jacrev, jvp, vmap  # noqa: E402
+from sharpmax.torch import Parametrized
+from torch.func import grad, hessian, jacrev, jvp, vmap
 
 SIZE = 3
 

@@ -4,7 +4,7 @@ import pytest
 import sharpmax
 
 torch = pytest.importorskip("torch")
-from sharpmax.torch import Parametrized, attention, normalize  # noqa: E402
+from sharpmax.torch import Parametrized, attention, normalize
 
 HEADS = 4
 # A rule that can be differentiated as it stands, for every member; and what its learnable parameters are here.
@@ -67,9 +67,7 @@ def test_query_key_value_and_bias(text):
         return attention(query, key, value, enable_gqa=True, causal="bottom-right", normalizer=text)
 
     def biased(query, key, value, bias):
-        return attention(
-            query, key, value, bias + unseen, enable_gqa=True, causal="bottom-right", normalizer=text
-        )
+        return attention(query, key, value, bias + unseen, enable_gqa=True, causal="bottom-right", normalizer=text)
 
     assert torch.autograd.gradcheck(plain, (query, key, value))
     if text != "linear":  # it has no scores to add to

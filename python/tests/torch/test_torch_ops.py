@@ -4,9 +4,9 @@ import pytest
 import sharpmax
 
 torch = pytest.importorskip("torch")
-import sharpmax.torch as st  # noqa: E402
-from sharpmax.torch import _ops  # noqa: E402
-from sharpmax.torch._kernel import SAVED, Lengths, Masks, Rule, Wishes  # noqa: E402
+import sharpmax.torch as st
+from sharpmax.torch import _ops
+from sharpmax.torch._kernel import SAVED, Lengths, Masks, Rule, Wishes
 
 OPS = torch.ops.sharpmax
 
@@ -16,7 +16,10 @@ def tensors(*shapes, dtype=torch.float32, seed=1, grad=True):
     return [torch.randn(shape, generator=generator).to(dtype).requires_grad_(grad) for shape in shapes]
 
 
-def arguments(inputs, rule=Rule("softmax"), masks=Masks(), lengths=Lengths(), wishes=Wishes()):
+SOFTMAX, ALL_KEYS, FULL_LENGTH, NO_WISHES = Rule("softmax"), Masks(), Lengths(), Wishes()
+
+
+def arguments(inputs, rule=SOFTMAX, masks=ALL_KEYS, lengths=FULL_LENGTH, wishes=NO_WISHES):
     inputs = [*inputs, *[None] * (5 - len(inputs))]
     return (*_ops.flat(inputs, lengths, rule, masks), *wishes, 1)
 
