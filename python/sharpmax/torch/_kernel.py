@@ -142,12 +142,30 @@ def gaps_of(wishes: Wishes) -> tuple[float, ...]:
     return tuple(float(gap) for gap in wishes.gaps.split(",")) if wishes.gaps else ()
 
 
+def empty_out(query: Tensor, value: Tensor) -> Tensor:
+    """[.., query, value_feature], with heads and positions in memory as query has them.
+
+    Models project to [batch, position, head, feature] and turn that; their way back is then free, too.
+    """
+    shape = (*query.shape[:-1], value.shape[-1])
+    if len(shape) == 4 and query.stride(1) < query.stride(2):
+        return query.new_empty((shape[0], shape[2], shape[1], shape[3])).transpose(1, 2)
+    return query.new_empty(shape)
+
+
+def empty_gradient(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """In memory as the tensor is, where that can be written to."""
+    if tensor.dim() and tensor.stride(-1) == 1:
+        return torch.empty_like(tensor, dtype=dtype)
+    return tensor.new_empty(tensor.shape, dtype=dtype)
+
+
 def attend(
     inputs: Inputs, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
 ) -> tuple[Tensor, dict[str, Tensor]]:
     query, key, value = inputs[:3]
     request = _request(inputs, masks, lengths)
-    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
+    out = empty_out(query, value)
     wanted = empty_statistics(query, rows_of(query), key.shape[-2], wishes) if wishes.names else {}
     _core.attend(request, normalizer_of(rule, inputs[4]), to_dlpack(out), _views(wanted), gaps_of(wishes), threads)
     return out, wanted
@@ -180,11 +198,7 @@ def attend_backward(
     request = _request(inputs, masks, lengths)
     normalizer = normalizer_of(rule, parameters)
     exact = torch.float64 if query.dtype == torch.float64 else torch.float32
-    wanted = {
-        name: tensor.new_empty(tensor.shape, dtype=exact)
-        for name, tensor, needed in zip(_OUTPUTS, inputs, needs)
-        if needed
-    }
+    wanted = {name: empty_gradient(tensor, exact) for name, tensor, needed in zip(_OUTPUTS, inputs, needs) if needed}
     if needs[4]:
         heads = query.shape[-3] if query.dim() > 2 else 1
         wanted["parameters"] = query.new_empty((len(parameter_names(normalizer.name)), heads), dtype=torch.float64)

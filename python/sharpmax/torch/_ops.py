@@ -55,7 +55,7 @@ def _attend(*arguments: typing.Any) -> tuple[Tensor, list[Tensor]]:
 def _attend_fake(*arguments: typing.Any) -> tuple[Tensor, list[Tensor]]:
     query, key, value = arguments[:3]
     wishes = Wishes(*arguments[_TENSORS + _SETTINGS : -1])
-    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
+    out = _kernel.empty_out(query, value)
     return out, list(_kernel.empty_statistics(query, _kernel.rows_of(query), key.shape[-2], wishes).values())
 
 
@@ -70,7 +70,8 @@ def _attend_backward(d_out: Tensor, *arguments: typing.Any) -> tuple[Tensor, ...
 def _attend_backward_fake(d_out: Tensor, *arguments: typing.Any) -> tuple[Tensor, ...]:
     needs = arguments[-2]
     return tuple(
-        tensor.new_empty(tensor.shape) if needed else d_out.new_empty(0) for tensor, needed in zip(arguments[:5], needs)
+        _kernel.empty_gradient(tensor, tensor.dtype) if needed else d_out.new_empty(0)
+        for tensor, needed in zip(arguments[:5], needs)
     )
 
 

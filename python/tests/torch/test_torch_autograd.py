@@ -110,6 +110,17 @@ def test_gradients_of_any_stride_are_taken(make):
     assert all(torch.equal(a, b) for a, b in zip(found, wanted))
 
 
+def test_heads_and_positions_lie_in_memory_as_query_has_them():
+    query, key, value, d_out = (tensor.transpose(1, 2).contiguous().transpose(1, 2) for tensor in tensors())
+    leaf = query.detach().clone().requires_grad_()
+    assert leaf.stride() == query.stride() and not leaf.is_contiguous()
+    out = sharpmax.attention(leaf, key, value, enable_gqa=True)
+    assert out.transpose(1, 2).is_contiguous()
+    assert torch.equal(out, sharpmax.attention(query.contiguous(), key, value, enable_gqa=True))
+    out.backward(d_out)
+    assert leaf.grad.stride() == leaf.stride()
+
+
 def test_second_derivatives_are_refused_in_words():
     query, key, value, _ = (tensor.requires_grad_() for tensor in tensors())
     for out in (sharpmax.attention(query, key, value, enable_gqa=True), sharpmax.normalize(query)):

@@ -42,6 +42,10 @@ CONFIGURATIONS = {
     "statistics": lambda: arguments(
         tensors(*QKV), wishes=Wishes("entropy,top_keys,top_weights,gap_counts,column_mass,map", 2, 3, 2, "1.0,2.0")
     ),
+    "as models have them": lambda: arguments(
+        [tensor.transpose(1, 2) for tensor in tensors((2, 3, 4, 8), (2, 5, 4, 8), (2, 5, 4, 6))]
+    ),
+    "last dimension strided": lambda: arguments([tensor.mT for tensor in tensors((2, 8, 3), (2, 8, 5), (2, 6, 5))]),
     "documents": lambda: arguments(
         tensors(*QKV), Rule("entmax15"), lengths=Lengths(None, torch.tensor([0, 1, 3]), torch.tensor([0, 2, 5]))
     ),
