@@ -1,9 +1,9 @@
 """sharpmax for PyTorch: attention under any normalizer, with gradients, as ops that torch.compile takes whole.
 
-    out = sharpmax.torch.attention(query, key, value, is_causal=True, normalizer="entmax:alpha=1.5")
-    out.sum().backward()
-
-    layer = sharpmax.torch.Attention(64, 4, normalizer="ssmax", learnable=True)
+attention, normalize  what sharpmax.attention and sharpmax.normalize do with tensors
+Attention             a layer with projections
+Learnable             a normalizer whose parameters are trained
+Parametrized          a normalizer whose parameters are tensors of one's own
 """
 
 try:

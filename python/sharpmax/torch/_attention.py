@@ -22,7 +22,7 @@ _NO_LENGTHS = Lengths()
 _PLAIN_MASKS = Masks()
 
 
-def _causal_word(is_causal: bool, causal: typing.Optional[str]) -> str:
+def _causal_word(is_causal: bool, causal: str | None) -> str:
     if is_causal:
         if causal is not None:
             raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")
@@ -34,7 +34,7 @@ def _causal_word(is_causal: bool, causal: typing.Optional[str]) -> str:
     return causal
 
 
-def _window(window: typing.Any) -> typing.Tuple[int, int]:
+def _window(window: typing.Any) -> tuple[int, int]:
     try:
         left, right = window
         if int(left) == left and int(right) == right and max(abs(left), abs(right)) < 1 << 62:
@@ -57,8 +57,8 @@ def _lengths(key_lengths: typing.Any, documents: typing.Any) -> Lengths:
 
 
 def _autocast(
-    tensors: typing.Sequence[typing.Optional[Tensor]],
-) -> typing.Tuple[typing.Optional[Tensor], ...]:
+    tensors: typing.Sequence[typing.Any],
+) -> tuple[typing.Any, ...]:
     """As torch does it for scaled_dot_product_attention: to autocast's type, float64 left alone."""
     dtype = torch.get_autocast_dtype("cpu")
     return tuple(
@@ -73,15 +73,15 @@ def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: typing.Optional[Tensor] = None,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    scale: typing.Optional[float] = None,
+    scale: float | None = None,
     enable_gqa: bool = False,
     *,
     normalizer: typing.Any = "softmax",
-    causal: typing.Optional[str] = None,
-    window: typing.Optional[typing.Tuple[int, int]] = None,
+    causal: str | None = None,
+    window: tuple[int, int] | None = None,
     key_lengths: typing.Any = None,
     documents: typing.Any = None,
     soft_cap: float = 0.0,

@@ -12,6 +12,10 @@ FLOATING = frozenset((torch.float32, torch.bfloat16, torch.float16, torch.float6
 _WORDS = "float32, bfloat16, float16 or float64"
 
 
+def _is_readable(tensor: Tensor) -> bool:
+    return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_nested
+
+
 def check_tensor(tensor: typing.Any, name: str) -> None:
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name} is a {type(tensor).__name__}; it must be a torch tensor")
@@ -24,9 +28,8 @@ def check_tensor(tensor: typing.Any, name: str) -> None:
 
 
 def check_floating(tensor: typing.Any, name: str) -> None:
-    if type(tensor) is torch.Tensor and tensor.is_cpu and tensor.layout is torch.strided and tensor.dtype in FLOATING:
-        if not tensor.is_nested:
-            return
+    if type(tensor) is torch.Tensor and tensor.dtype in FLOATING and _is_readable(tensor):
+        return
     check_tensor(tensor, name)
     if tensor.dtype not in FLOATING:
         raise TypeError(f"{name} is {tensor.dtype}; it must be {_WORDS}")
@@ -48,7 +51,9 @@ def check_inputs(query: typing.Any, key: typing.Any, value: typing.Any) -> None:
 def check_mask(attn_mask: typing.Any, query: Tensor) -> None:
     check_tensor(attn_mask, "attn_mask")
     if attn_mask.dtype not in (torch.bool, torch.float32, query.dtype):
-        raise TypeError(f"attn_mask is {attn_mask.dtype}; it must be torch.bool, torch.float32 or query's {query.dtype}")
+        raise TypeError(
+            f"attn_mask is {attn_mask.dtype}; it must be torch.bool, torch.float32 or query's {query.dtype}"
+        )
 
 
 def check_number(number: typing.Any, name: str) -> float:

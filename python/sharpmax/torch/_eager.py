@@ -8,7 +8,7 @@ import torch
 
 from . import _kernel, _ops, _ops_rows
 from ._kernel import Lengths, Masks, Rule, Wishes
-from ._plain import is_plain
+from ._plain import is_plain_gradient
 
 Tensor = torch.Tensor
 
@@ -20,7 +20,7 @@ class Attend(torch.autograd.Function):
     def forward(ctx: typing.Any, *arguments: typing.Any) -> Tensor:
         *inputs, (rule, masks, lengths, wishes, threads), found = arguments
         wanted = _ops.with_saved(wishes)
-        out, statistics = _kernel.attend(*inputs, rule, masks, lengths, wanted, threads)
+        out, statistics = _kernel.attend(inputs, rule, masks, lengths, wanted, threads)
         ctx.save_for_backward(*inputs, out, statistics["log_partition"], statistics["temperature"])
         ctx.call = (rule, masks, lengths, threads)
         if wishes.names:
@@ -28,33 +28,32 @@ class Attend(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: typing.Any, d_out: Tensor) -> typing.Tuple[typing.Any, ...]:
-        tensors = ctx.saved_tensors  # read once: a checkpoint unpacks no tensor twice
-        inputs, saved = tensors[:5], tensors[5:]
+    def backward(ctx: typing.Any, d_out: Tensor) -> tuple[typing.Any, ...]:
+        kept = ctx.saved_tensors  # once: checkpointing computes them again for each look
+        inputs, saved = kept[:5], kept[5:]
         rule, masks, lengths, threads = ctx.call
         needs = ctx.needs_input_grad[:5]
-        # With create_graph the op is there to say that there is no second derivative.
-        if torch.is_grad_enabled() or not is_plain((d_out, *inputs)):
+        if is_plain_gradient(d_out, inputs):
+            gradients = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
+        else:
             flat = _ops.flat(inputs, lengths, rule, masks)
             every = _ops.attention_backward(d_out, *flat, *saved, list(needs), threads)
-            gradients = tuple(gradient if needed else None for gradient, needed in zip(every, needs))
-        else:
-            gradients = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
+            gradients = _kernel.Gradients(*(gradient if needed else None for gradient, needed in zip(every, needs)))
         return (*gradients, None, None)
 
 
 def attend(
-    inputs: typing.Sequence[typing.Optional[Tensor]],
+    inputs: typing.Sequence[typing.Any],
     rule: Rule,
     masks: Masks,
     lengths: Lengths,
     wishes: Wishes,
     threads: int,
-) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
+) -> tuple[Tensor, dict[str, Tensor]]:
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs):
-        found: typing.Dict[str, Tensor] = {}
+        found: dict[str, Tensor] = {}
         return Attend.apply(*inputs, (rule, masks, lengths, wishes, threads), found), found
-    return _kernel.attend(*inputs, rule, masks, lengths, wishes, threads)
+    return _kernel.attend(inputs, rule, masks, lengths, wishes, threads)
 
 
 class Weigh(torch.autograd.Function):
@@ -70,22 +69,22 @@ class Weigh(torch.autograd.Function):
         return weights
 
     @staticmethod
-    def backward(ctx: typing.Any, d_weights: Tensor) -> typing.Tuple[typing.Any, ...]:
+    def backward(ctx: typing.Any, d_weights: Tensor) -> tuple[typing.Any, ...]:
         scores, parameters = ctx.saved_tensors
         rule, threads = ctx.call
-        if torch.is_grad_enabled() or not is_plain((d_weights, scores, parameters)):
-            gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
-        else:
+        if is_plain_gradient(d_weights, (scores, parameters)):
             gradients = _kernel.weigh_backward(d_weights, scores, parameters, rule, threads)
+        else:
+            gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
         needs = ctx.needs_input_grad
         return (*(gradient if needed else None for gradient, needed in zip(gradients, needs)), None, None)
 
 
 def weigh(
-    scores: Tensor, parameters: typing.Optional[Tensor], rule: Rule, wishes: Wishes, threads: int
-) -> typing.Tuple[Tensor, typing.Dict[str, Tensor]]:
+    scores: Tensor, parameters: Tensor | None, rule: Rule, wishes: Wishes, threads: int
+) -> tuple[Tensor, dict[str, Tensor]]:
     needed = scores.requires_grad or (parameters is not None and parameters.requires_grad)
     if torch.is_grad_enabled() and needed:
-        found: typing.Dict[str, Tensor] = {}
+        found: dict[str, Tensor] = {}
         return Weigh.apply(scores, parameters, (rule, wishes, threads), found), found
     return _kernel.weigh(scores, parameters, rule, wishes, threads)

@@ -23,7 +23,7 @@ class _Transformed(torch.autograd.Function):
 
 class _Attention(_Transformed):
     @staticmethod
-    def forward(*arguments: typing.Any) -> typing.Tuple[Tensor, ...]:
+    def forward(*arguments: typing.Any) -> tuple[Tensor, ...]:
         out, found = _ops.attention(*arguments)
         return (out, *found)
 
@@ -32,7 +32,7 @@ class _Attention(_Transformed):
         _ops.setup(ctx, inputs, (output[0], output[1:]))
 
     @staticmethod
-    def backward(ctx: typing.Any, d_out: typing.Optional[Tensor], *_: typing.Any) -> typing.Tuple[typing.Any, ...]:
+    def backward(ctx: typing.Any, d_out: Tensor | None, *_: typing.Any) -> tuple[typing.Any, ...]:
         return _ops.backward(_AttentionBackward.apply, ctx, d_out)
 
     @staticmethod
@@ -43,7 +43,7 @@ class _Attention(_Transformed):
 
 class _AttentionBackward(_Transformed):
     @staticmethod
-    def forward(*arguments: typing.Any) -> typing.Tuple[Tensor, ...]:
+    def forward(*arguments: typing.Any) -> tuple[Tensor, ...]:
         return _ops.attention_backward(*arguments)
 
     @staticmethod
@@ -61,7 +61,7 @@ class _AttentionBackward(_Transformed):
 
 class _Normalize(_Transformed):
     @staticmethod
-    def forward(*arguments: typing.Any) -> typing.Tuple[Tensor, ...]:
+    def forward(*arguments: typing.Any) -> tuple[Tensor, ...]:
         weights, found = _ops_rows.normalize(*arguments)
         return (weights, *found)
 
@@ -70,7 +70,7 @@ class _Normalize(_Transformed):
         _ops_rows.setup(ctx, inputs, (output[0], output[1:]))
 
     @staticmethod
-    def backward(ctx: typing.Any, d_weights: typing.Optional[Tensor], *_: typing.Any) -> typing.Tuple[typing.Any, ...]:
+    def backward(ctx: typing.Any, d_weights: Tensor | None, *_: typing.Any) -> tuple[typing.Any, ...]:
         return _ops_rows.backward(_NormalizeBackward.apply, ctx, d_weights)
 
     @staticmethod
@@ -81,7 +81,7 @@ class _Normalize(_Transformed):
 
 class _NormalizeBackward(_Transformed):
     @staticmethod
-    def forward(*arguments: typing.Any) -> typing.Tuple[Tensor, ...]:
+    def forward(*arguments: typing.Any) -> tuple[Tensor, ...]:
         return _ops_rows.normalize_backward(*arguments)
 
     @staticmethod
@@ -97,13 +97,13 @@ class _NormalizeBackward(_Transformed):
         return _vmap.normalize_backward(_NormalizeBackward.apply, info, in_dims, *arguments)
 
 
-def attention(*arguments: typing.Any) -> typing.Tuple[Tensor, typing.Tuple[Tensor, ...]]:
+def attention(*arguments: typing.Any) -> tuple[Tensor, tuple[Tensor, ...]]:
     """As the op: out, statistics."""
     out, *found = _Attention.apply(*arguments)
     return out, tuple(found)
 
 
-def normalize(*arguments: typing.Any) -> typing.Tuple[Tensor, typing.Tuple[Tensor, ...]]:
+def normalize(*arguments: typing.Any) -> tuple[Tensor, tuple[Tensor, ...]]:
     weights, *found = _Normalize.apply(*arguments)
     return weights, tuple(found)
 

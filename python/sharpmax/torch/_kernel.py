@@ -12,6 +12,7 @@ from .. import _core
 from .._normalizers import as_normalizer, parameter_names
 
 Tensor = torch.Tensor
+Inputs = typing.Sequence[typing.Any]  # query, key, value, attn_mask, parameters
 
 _CAUSAL = {"top-left": _core.Causal.top_left, "bottom-right": _core.Causal.bottom_right}
 _INTEGERS = frozenset(("peak_key", "support", "top_keys", "gap_counts"))
@@ -30,16 +31,16 @@ class Masks(typing.NamedTuple):
     causal: str = ""  # "top-left" or "bottom-right"
     left: int = -1  # of the window; -1: no limit
     right: int = -1
-    scale: typing.Optional[float] = None
+    scale: float | None = None
     soft_cap: float = 0.0
 
 
 class Lengths(typing.NamedTuple):
     """Tensors of integers rather than numbers, so that a compiled graph does not depend on them."""
 
-    key: typing.Optional[Tensor] = None
-    query_offsets: typing.Optional[Tensor] = None
-    key_offsets: typing.Optional[Tensor] = None
+    key: Tensor | None = None
+    query_offsets: Tensor | None = None
+    key_offsets: Tensor | None = None
 
 
 class Wishes(typing.NamedTuple):
@@ -82,7 +83,7 @@ def _fixed_part(rule: Rule) -> str:
     return ",".join([f"{name}:" + kept[0], *kept[1:], ""]) if kept else f"{name}:"
 
 
-def normalizer_of(rule: Rule, parameters: typing.Optional[Tensor]) -> typing.Any:
+def normalizer_of(rule: Rule, parameters: Tensor | None) -> typing.Any:
     if parameters is None:
         return as_normalizer(rule.text)
     values = parameters.tolist()
@@ -90,10 +91,9 @@ def normalizer_of(rule: Rule, parameters: typing.Optional[Tensor]) -> typing.Any
     return _core.Normalizer(_fixed_part(rule) + ",".join(settings))
 
 
-def _request(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: typing.Optional[Tensor], masks: Masks, lengths: Lengths
-) -> typing.Any:
-    request = _core.Request(view(query), view(key), view(value))
+def _request(inputs: Inputs, masks: Masks, lengths: Lengths) -> typing.Any:
+    request = _core.Request(view(inputs[0]), view(inputs[1]), view(inputs[2]))
+    attn_mask = inputs[3]
     if attn_mask is not None:
         (request.set_mask if attn_mask.dtype == torch.bool else request.set_bias)(view(attn_mask))
     causal, left, right, scale, soft_cap = masks
@@ -107,17 +107,17 @@ def _request(
         request.set_soft_cap(soft_cap)
     if lengths.key is not None:
         request.set_key_lengths(lengths.key.tolist())
-    if lengths.query_offsets is not None:
+    if lengths.query_offsets is not None and lengths.key_offsets is not None:
         request.set_offsets(lengths.query_offsets.tolist(), lengths.key_offsets.tolist())
     return request
 
 
-def rows_of(tensor: Tensor) -> typing.Tuple[typing.Any, ...]:
+def rows_of(tensor: Tensor) -> tuple[typing.Any, ...]:
     """(batch, head, query) of [.., query, feature]."""
     return (1, 1, 1, *tensor.shape[:-1])[-3:]
 
 
-def empty_statistics(like: Tensor, rows: typing.Tuple[typing.Any, ...], keys: typing.Any, wishes: Wishes) -> dict:
+def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.Any, wishes: Wishes) -> dict:
     wanted = {}
     for name in wishes.names.split(",") if wishes.names else ():
         if name in ("top_keys", "top_weights"):
@@ -138,37 +138,47 @@ def _views(wanted: dict) -> dict:
     return {name: to_dlpack(tensor) for name, tensor in wanted.items()}
 
 
-def gaps_of(wishes: Wishes) -> typing.Tuple[float, ...]:
+def gaps_of(wishes: Wishes) -> tuple[float, ...]:
     return tuple(float(gap) for gap in wishes.gaps.split(",")) if wishes.gaps else ()
 
 
+def empty_out(query: Tensor, value: Tensor) -> Tensor:
+    """[.., query, value_feature], with heads and positions in memory as query has them.
+
+    Models project to [batch, position, head, feature] and turn that; their way back is then free, too.
+    """
+    shape = (*query.shape[:-1], value.shape[-1])
+    if len(shape) == 4 and query.stride(1) < query.stride(2):
+        return query.new_empty((shape[0], shape[2], shape[1], shape[3])).transpose(1, 2)
+    return query.new_empty(shape)
+
+
+def empty_gradient(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """In memory as the tensor is, where that can be written to."""
+    if tensor.dim() and tensor.stride(-1) == 1:
+        return torch.empty_like(tensor, dtype=dtype)
+    return tensor.new_empty(tensor.shape, dtype=dtype)
+
+
 def attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: typing.Optional[Tensor],
-    parameters: typing.Optional[Tensor],
-    rule: Rule,
-    masks: Masks,
-    lengths: Lengths,
-    wishes: Wishes,
-    threads: int,
-) -> typing.Tuple[Tensor, dict]:
-    request = _request(query, key, value, attn_mask, masks, lengths)
-    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
+    inputs: Inputs, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
+) -> tuple[Tensor, dict[str, Tensor]]:
+    query, key, value = inputs[:3]
+    request = _request(inputs, masks, lengths)
+    out = empty_out(query, value)
     wanted = empty_statistics(query, rows_of(query), key.shape[-2], wishes) if wishes.names else {}
-    _core.attend(request, normalizer_of(rule, parameters), to_dlpack(out), _views(wanted), gaps_of(wishes), threads)
+    _core.attend(request, normalizer_of(rule, inputs[4]), to_dlpack(out), _views(wanted), gaps_of(wishes), threads)
     return out, wanted
 
 
 class Gradients(typing.NamedTuple):
     """In the type of what they are gradients of; None where not wanted."""
 
-    query: typing.Optional[Tensor] = None
-    key: typing.Optional[Tensor] = None
-    value: typing.Optional[Tensor] = None
-    attn_mask: typing.Optional[Tensor] = None
-    parameters: typing.Optional[Tensor] = None
+    query: Tensor | None = None
+    key: Tensor | None = None
+    value: Tensor | None = None
+    attn_mask: Tensor | None = None
+    parameters: Tensor | None = None
 
 
 _OUTPUTS = ("query", "key", "value", "bias")
@@ -176,34 +186,29 @@ _OUTPUTS = ("query", "key", "value", "bias")
 
 def attend_backward(
     d_out: Tensor,
-    inputs: typing.Tuple[typing.Any, ...],  # query, key, value, attn_mask, parameters
+    inputs: Inputs,
     needs: typing.Sequence[bool],
     rule: Rule,
     masks: Masks,
     lengths: Lengths,
-    saved: typing.Optional[typing.Tuple[Tensor, Tensor, Tensor]],  # out, log_partition, temperature
+    saved: tuple[Tensor, Tensor, Tensor] | None,  # out, log_partition, temperature
     threads: int,
 ) -> Gradients:
     query, parameters = inputs[0], inputs[4]
-    request = _request(*inputs[:4], masks, lengths)
+    request = _request(inputs, masks, lengths)
     normalizer = normalizer_of(rule, parameters)
     exact = torch.float64 if query.dtype == torch.float64 else torch.float32
-    wanted = {
-        name: tensor.new_empty(tensor.shape, dtype=exact)
-        for name, tensor, needed in zip(_OUTPUTS, inputs, needs)
-        if needed
-    }
+    wanted = {name: empty_gradient(tensor, exact) for name, tensor, needed in zip(_OUTPUTS, inputs, needs) if needed}
     if needs[4]:
         heads = query.shape[-3] if query.dim() > 2 else 1
         wanted["parameters"] = query.new_empty((len(parameter_names(normalizer.name)), heads), dtype=torch.float64)
     saved = None if saved is None else tuple(view(tensor) for tensor in saved)
     _core.attend_backward(request, normalizer, view(d_out), _views(wanted), saved, threads)
-    found = [
-        wanted[name].to(tensor.dtype) if needed else None for name, tensor, needed in zip(_OUTPUTS, inputs, needs)
-    ]
+    found = [wanted[name].to(tensor.dtype) if needed else None for name, tensor, needed in zip(_OUTPUTS, inputs, needs)]
+    d_parameters = None
     if needs[4]:
-        return Gradients(*found, _of_parameters(wanted["parameters"], normalizer.name, rule.names, parameters))
-    return Gradients(*found)
+        d_parameters = _of_parameters(wanted["parameters"], normalizer.name, rule.names, parameters)
+    return Gradients(found[0], found[1], found[2], found[3], d_parameters)
 
 
 def _of_parameters(gradient: Tensor, member: str, names: str, parameters: Tensor) -> Tensor:
@@ -215,9 +220,7 @@ def _of_parameters(gradient: Tensor, member: str, names: str, parameters: Tensor
     return gradient.to(parameters.dtype)
 
 
-def weigh(
-    scores: Tensor, parameters: typing.Optional[Tensor], rule: Rule, wishes: Wishes, threads: int
-) -> typing.Tuple[Tensor, dict]:
+def weigh(scores: Tensor, parameters: Tensor | None, rule: Rule, wishes: Wishes, threads: int) -> tuple[Tensor, dict]:
     """Weights in the scores' type; 16-bit scores are computed in float32."""
     exact = scores if scores.dtype == torch.float64 else scores.to(torch.float32)
     weights = exact.new_empty(exact.shape)
@@ -230,10 +233,10 @@ def weigh(
 def weigh_backward(
     d_weights: Tensor,
     scores: Tensor,
-    parameters: typing.Optional[Tensor],
+    parameters: Tensor | None,
     rule: Rule,
     threads: int,
-) -> typing.Tuple[Tensor, typing.Optional[Tensor]]:
+) -> tuple[Tensor, Tensor | None]:
     exact = torch.float64 if scores.dtype == torch.float64 else torch.float32
     normalizer = normalizer_of(rule, parameters)
     d_scores = scores.new_empty(scores.shape, dtype=exact)

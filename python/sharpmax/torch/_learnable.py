@@ -35,11 +35,11 @@ class Learnable(nn.Module):
     def __init__(
         self,
         name: NormalizerLike,
-        heads: typing.Optional[int] = None,
+        heads: int | None = None,
         *,
-        learn: typing.Optional[typing.Sequence[str]] = None,
+        learn: typing.Sequence[str] | None = None,
         device: typing.Any = None,
-        dtype: typing.Optional[torch.dtype] = None,
+        dtype: torch.dtype | None = None,
         **initial: typing.Any,
     ) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Learnable(nn.Module):
             with torch.no_grad():
                 raw.copy_(raws.expand(raw.numel()).reshape(raw.shape))
 
-    def values(self) -> typing.Dict[str, Tensor]:
+    def values(self) -> dict[str, Tensor]:
         """The parameters now, in their domain: float64, and gradients flow through them."""
         return {
             parameter: domain_of(self._domains[parameter]).value(getattr(self, f"raw_{parameter}").to(torch.float64))
@@ -113,18 +113,18 @@ def _short(value: typing.Any) -> str:
     return "[" + ", ".join(shown + (["..."] if len(value) > 8 else [])) + "]"
 
 
-def _floating(dtype: typing.Optional[torch.dtype]) -> torch.dtype:
+def _floating(dtype: torch.dtype | None) -> torch.dtype:
     dtype = torch.get_default_dtype() if dtype is None else dtype
     if not dtype.is_floating_point:
         raise TypeError(f"dtype is {dtype}; it must be floating")
     return dtype
 
 
-def _parameters(member: str) -> typing.List[typing.Dict[str, typing.Any]]:
+def _parameters(member: str) -> list[dict[str, typing.Any]]:
     return next(entry["parameters"] for entry in family() if entry["name"] == member)
 
 
-def _start(name: NormalizerLike, initial: typing.Dict[str, typing.Any]) -> Normalizer:
+def _start(name: NormalizerLike, initial: dict[str, typing.Any]) -> Normalizer:
     start = as_normalizer(name)
     initial = {p: v.tolist() if isinstance(v, torch.Tensor) else v for p, v in initial.items()}
     start = start.replace(**initial) if initial else start
@@ -135,7 +135,7 @@ def _start(name: NormalizerLike, initial: typing.Dict[str, typing.Any]) -> Norma
     return start
 
 
-def _heads(start: Normalizer, names: typing.Sequence[str], heads: typing.Optional[int]) -> typing.Optional[int]:
+def _heads(start: Normalizer, names: typing.Sequence[str], heads: int | None) -> int | None:
     if heads is not None and (isinstance(heads, bool) or not isinstance(heads, int) or heads < 1):
         raise ValueError(f"heads is {heads!r}; it must be None or a whole number of at least 1")
     for name in names:

@@ -35,16 +35,16 @@ class Attention(nn.Module):
         self,
         embed_dim: int,
         num_heads: int,
-        kv_heads: typing.Optional[int] = None,
+        kv_heads: int | None = None,
         normalizer: typing.Any = "softmax",
-        learnable: typing.Union[bool, str] = False,
+        learnable: bool | str = False,
         bias: bool = True,
-        causal: typing.Union[bool, str] = False,
+        causal: bool | str = False,
         *,
-        kdim: typing.Optional[int] = None,
-        vdim: typing.Optional[int] = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
         device: typing.Any = None,
-        dtype: typing.Optional[torch.dtype] = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         kv_heads = num_heads if kv_heads is None else kv_heads
@@ -74,8 +74,8 @@ class Attention(nn.Module):
         cls,
         module: nn.MultiheadAttention,
         normalizer: typing.Any = "softmax",
-        learnable: typing.Union[bool, str] = False,
-        causal: typing.Union[bool, str] = False,
+        learnable: bool | str = False,
+        causal: bool | str = False,
     ) -> Attention:
         """The same layer with copies of an nn.MultiheadAttention's weights; with softmax it computes the same.
 
@@ -92,25 +92,24 @@ class Attention(nn.Module):
             module.embed_dim, module.num_heads, None, normalizer, learnable, bias is not None, causal,
             kdim=module.kdim, vdim=module.vdim, device=weight.device, dtype=weight.dtype,
         )  # fmt: skip
-        parts = module.in_proj_weight
-        parts = (
-            (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight) if parts is None else parts.chunk(3)
-        )
+        parts: typing.Sequence[Tensor] = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
+        if module.in_proj_weight is not None:
+            parts = module.in_proj_weight.chunk(3)
         with torch.no_grad():
             projections = (layer.q_proj, layer.k_proj, layer.v_proj)
             for projection, part in zip(projections, parts):
                 projection.weight.copy_(part)
-            for projection, part in zip(projections, () if bias is None else bias.chunk(3)):
-                projection.bias.copy_(part)
+            for projection, shift in zip(projections, () if bias is None else bias.chunk(3)):
+                projection.bias.copy_(shift)
             layer.out_proj.load_state_dict(module.out_proj.state_dict())
         return layer.train(module.training)
 
     def forward(
         self,
         query: Tensor,
-        key: typing.Optional[Tensor] = None,
-        value: typing.Optional[Tensor] = None,
-        attn_mask: typing.Optional[Tensor] = None,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        attn_mask: Tensor | None = None,
         *,
         key_lengths: typing.Any = None,
         return_stats: typing.Any = False,
@@ -168,7 +167,7 @@ def _check_heads(embed_dim: int, num_heads: int, kv_heads: int) -> None:
         raise ValueError(f"num_heads is {num_heads}; it must be a multiple of kv_heads, {kv_heads}")
 
 
-def _causal(causal: typing.Union[bool, str]) -> typing.Optional[str]:
+def _causal(causal: bool | str) -> str | None:
     if isinstance(causal, bool):
         return "top-left" if causal else None
     if causal not in ("top-left", "bottom-right"):
@@ -178,10 +177,10 @@ def _causal(causal: typing.Union[bool, str]) -> typing.Optional[str]:
 
 def _rule(
     normalizer: NormalizerLike,
-    learnable: typing.Union[bool, str],
+    learnable: bool | str,
     heads: int,
     device: typing.Any,
-    dtype: typing.Optional[torch.dtype],
+    dtype: torch.dtype | None,
 ) -> typing.Any:
     if learnable not in (False, True, "shared"):
         raise ValueError(f"learnable is {learnable!r}; it must be False, True or 'shared'")

@@ -34,34 +34,32 @@ library.define(
 )
 
 
-def flat(
-    inputs: typing.Sequence[typing.Optional[Tensor]], lengths: Lengths, rule: Rule, masks: Masks
-) -> typing.Tuple[typing.Any, ...]:
+def flat(inputs: typing.Sequence[Tensor | None], lengths: Lengths, rule: Rule, masks: Masks) -> tuple[typing.Any, ...]:
     """The arguments of _INPUTS in their order."""
     return (*inputs, *lengths, *rule, *masks)
 
 
-def _grouped(arguments: typing.Sequence[typing.Any]) -> typing.Tuple[typing.Any, Lengths, Rule, Masks]:
+def _grouped(arguments: typing.Sequence[typing.Any]) -> tuple[typing.Any, Lengths, Rule, Masks]:
     inputs, lengths = tuple(arguments[:5]), Lengths(*arguments[5:_TENSORS])
     settings = arguments[_TENSORS : _TENSORS + _SETTINGS]
     return inputs, lengths, Rule(*settings[:2]), Masks(*settings[2:])
 
 
-def _attend(*arguments: typing.Any) -> typing.Tuple[Tensor, typing.List[Tensor]]:
+def _attend(*arguments: typing.Any) -> tuple[Tensor, list[Tensor]]:
     inputs, lengths, rule, masks = _grouped(arguments)
     *wishes, threads = arguments[_TENSORS + _SETTINGS :]
-    out, found = _kernel.attend(*inputs, rule, masks, lengths, Wishes(*wishes), threads)
+    out, found = _kernel.attend(inputs, rule, masks, lengths, Wishes(*wishes), threads)
     return out, list(found.values())
 
 
-def _attend_fake(*arguments: typing.Any) -> typing.Tuple[Tensor, typing.List[Tensor]]:
+def _attend_fake(*arguments: typing.Any) -> tuple[Tensor, list[Tensor]]:
     query, key, value = arguments[:3]
     wishes = Wishes(*arguments[_TENSORS + _SETTINGS : -1])
-    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
+    out = _kernel.empty_out(query, value)
     return out, list(_kernel.empty_statistics(query, _kernel.rows_of(query), key.shape[-2], wishes).values())
 
 
-def _attend_backward(d_out: Tensor, *arguments: typing.Any) -> typing.Tuple[Tensor, ...]:
+def _attend_backward(d_out: Tensor, *arguments: typing.Any) -> tuple[Tensor, ...]:
     inputs, lengths, rule, masks = _grouped(arguments)
     *saved, needs, threads = arguments[_TENSORS + _SETTINGS :]
     kept = None if saved[0] is None else tuple(saved)
@@ -69,14 +67,15 @@ def _attend_backward(d_out: Tensor, *arguments: typing.Any) -> typing.Tuple[Tens
     return tuple(d_out.new_empty(0) if gradient is None else gradient for gradient in found)
 
 
-def _attend_backward_fake(d_out: Tensor, *arguments: typing.Any) -> typing.Tuple[Tensor, ...]:
+def _attend_backward_fake(d_out: Tensor, *arguments: typing.Any) -> tuple[Tensor, ...]:
     needs = arguments[-2]
     return tuple(
-        tensor.new_empty(tensor.shape) if needed else d_out.new_empty(0) for tensor, needed in zip(arguments[:5], needs)
+        _kernel.empty_gradient(tensor, tensor.dtype) if needed else d_out.new_empty(0)
+        for tensor, needed in zip(arguments[:5], needs)
     )
 
 
-def setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing.Any) -> None:
+def setup(ctx: typing.Any, inputs: tuple[typing.Any, ...], output: typing.Any) -> None:
     out, found = output
     settings, (names, *_, threads) = inputs[_TENSORS : _TENSORS + _SETTINGS], inputs[_TENSORS + _SETTINGS :]
     by_name = dict(zip(names.split(","), found))
@@ -89,13 +88,13 @@ def setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing
     ctx.set_materialize_grads(False)
 
 
-def backward(call: typing.Callable[..., typing.Any], ctx: typing.Any, d_out: typing.Any) -> typing.Tuple[typing.Any, ...]:
+def backward(call: typing.Callable[..., typing.Any], ctx: typing.Any, d_out: typing.Any) -> tuple[typing.Any, ...]:
     """call: attention_backward, or what stands for it."""
     nothing = (None,) * ctx.arguments
     if d_out is None:
         return nothing
-    every = ctx.saved_tensors  # read once: a checkpoint unpacks no tensor twice
-    tensors, saved = every[:_TENSORS], every[_TENSORS:]
+    kept = ctx.saved_tensors  # once: checkpointing computes them again for each look
+    tensors, saved = kept[:_TENSORS], kept[_TENSORS:]
     needs = list(ctx.needs_input_grad[:5])
     gradients = call(d_out, *tensors, *ctx.settings, *saved, needs, ctx.threads)
     return (*(gradient if needed else None for gradient, needed in zip(gradients, needs)), *nothing[5:])

@@ -22,44 +22,42 @@ library.define(f"normalize_backward(Tensor d_weights, {_INPUTS}, int threads) ->
 
 
 def _weigh(
-    scores: Tensor, parameters: typing.Optional[Tensor], text: str, names: str, *rest: typing.Any
-) -> typing.Tuple[Tensor, typing.List[Tensor]]:
+    scores: Tensor, parameters: Tensor | None, text: str, names: str, *rest: typing.Any
+) -> tuple[Tensor, list[Tensor]]:
     weights, found = _kernel.weigh(scores, parameters, Rule(text, names), Wishes(*rest[:-1]), rest[-1])
     return weights, list(found.values())
 
 
 def _weigh_fake(
-    scores: Tensor, parameters: typing.Optional[Tensor], text: str, names: str, *rest: typing.Any
-) -> typing.Tuple[Tensor, typing.List[Tensor]]:
+    scores: Tensor, parameters: Tensor | None, text: str, names: str, *rest: typing.Any
+) -> tuple[Tensor, list[Tensor]]:
     found = _kernel.empty_statistics(scores, _kernel.rows_of(scores), scores.shape[-1], Wishes(*rest[:-1]))
     return scores.new_empty(scores.shape), list(found.values())
 
 
 def _weigh_backward(
-    d_weights: Tensor, scores: Tensor, parameters: typing.Optional[Tensor], text: str, names: str, threads: int
-) -> typing.Tuple[Tensor, Tensor]:
+    d_weights: Tensor, scores: Tensor, parameters: Tensor | None, text: str, names: str, threads: int
+) -> tuple[Tensor, Tensor]:
     d_scores, d_parameters = _kernel.weigh_backward(d_weights, scores, parameters, Rule(text, names), threads)
     return d_scores, d_scores.new_empty(0) if d_parameters is None else d_parameters
 
 
 def _weigh_backward_fake(
-    d_weights: Tensor, scores: Tensor, parameters: typing.Optional[Tensor], text: str, names: str, threads: int
-) -> typing.Tuple[Tensor, Tensor]:
+    d_weights: Tensor, scores: Tensor, parameters: Tensor | None, text: str, names: str, threads: int
+) -> tuple[Tensor, Tensor]:
     return scores.new_empty(scores.shape), (
         scores.new_empty(0) if parameters is None else parameters.new_empty(parameters.shape)
     )
 
 
-def setup(ctx: typing.Any, inputs: typing.Tuple[typing.Any, ...], output: typing.Any) -> None:
+def setup(ctx: typing.Any, inputs: tuple[typing.Any, ...], output: typing.Any) -> None:
     ctx.save_for_backward(*inputs[:2])
     ctx.settings, ctx.threads, ctx.arguments = inputs[2:4], inputs[-1], len(inputs)
     ctx.mark_non_differentiable(*output[1])
     ctx.set_materialize_grads(False)
 
 
-def backward(
-    call: typing.Callable[..., typing.Any], ctx: typing.Any, d_weights: typing.Any
-) -> typing.Tuple[typing.Any, ...]:
+def backward(call: typing.Callable[..., typing.Any], ctx: typing.Any, d_weights: typing.Any) -> tuple[typing.Any, ...]:
     """call: normalize_backward, or what stands for it."""
     nothing = (None,) * ctx.arguments
     if d_weights is None:

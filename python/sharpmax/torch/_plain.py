@@ -14,7 +14,11 @@ _jit_tracing = torch._C._get_tracing_state
 _profiling = torch.autograd._profiler_enabled
 
 
-def is_plain(tensors: typing.Iterable[typing.Optional[torch.Tensor]]) -> bool:
+# torch.autograd.grad(is_grads_batched=True) has a vmap of its own, older than torch.func's.
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
+
+
+def is_plain(tensors: typing.Iterable[torch.Tensor | None]) -> bool:
     """No tracing, no mode, no transform, no profiler, no subclass: nobody has to see an op."""
     if torch.compiler.is_compiling():
         return False
@@ -26,3 +30,8 @@ def is_plain(tensors: typing.Iterable[typing.Optional[torch.Tensor]]) -> bool:
         if tensor is not None and type(tensor) not in _PLAIN:
             return False
     return True
+
+
+def is_plain_gradient(gradient: torch.Tensor, tensors: typing.Iterable[torch.Tensor | None]) -> bool:
+    """The same in a backward pass; with create_graph the op is there to say that it has no derivative."""
+    return not torch.is_grad_enabled() and not _is_batched(gradient) and is_plain((gradient, *tensors))

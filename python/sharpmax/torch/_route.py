@@ -13,7 +13,7 @@ from ._plain import functorch_level, is_plain
 
 Tensor = torch.Tensor
 Tensors = typing.Sequence[typing.Optional[Tensor]]
-Found = typing.Dict[str, Tensor]
+Found = dict[str, Tensor]
 
 
 def _is_transformed(tensors: Tensors) -> bool:
@@ -37,7 +37,7 @@ def _named(wishes: Wishes, found: typing.Sequence[Tensor]) -> Found:
 
 def attend(
     inputs: Tensors, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
-) -> typing.Tuple[Tensor, Found]:
+) -> tuple[Tensor, Found]:
     """inputs: query, key, value, attn_mask, parameters. What the backward needs is kept only if one may come."""
     if is_plain(inputs):
         return _eager.attend(inputs, rule, masks, lengths, wishes, threads)
@@ -47,9 +47,7 @@ def attend(
     return out, _named(wishes, found)
 
 
-def weigh(
-    scores: Tensor, parameters: typing.Optional[Tensor], rule: Rule, wishes: Wishes, threads: int
-) -> typing.Tuple[Tensor, Found]:
+def weigh(scores: Tensor, parameters: Tensor | None, rule: Rule, wishes: Wishes, threads: int) -> tuple[Tensor, Found]:
     if is_plain((scores, parameters)):
         return _eager.weigh(scores, parameters, rule, wishes, threads)
     call = _func.normalize if _is_transformed((scores, parameters)) else _ops_rows.normalize

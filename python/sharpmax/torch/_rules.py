@@ -30,7 +30,7 @@ class Parametrized:
         self.text = name
         self.tensors = tensors
 
-    def __sharpmax_rule__(self) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
+    def __sharpmax_rule__(self) -> tuple[Rule, Tensor | None]:
         return rule_of(self.text, self.tensors)
 
     def __sharpmax_normalizer__(self) -> Normalizer:
@@ -45,7 +45,7 @@ def normalizer_now(text: str, tensors: typing.Mapping[str, Tensor]) -> Normalize
     return as_normalizer(text).replace(**{name: tensor.detach().tolist() for name, tensor in tensors.items()})
 
 
-def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
+def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> tuple[Rule, Tensor | None]:
     if not tensors:
         return Rule(text), None
     return Rule(text, ",".join(tensors)), _stacked(list(tensors.values()))
@@ -64,8 +64,8 @@ def _stacked(tensors: typing.Sequence[Tensor]) -> Tensor:
     return torch.stack([row.expand(heads) for row in rows])
 
 
-@functools.lru_cache(maxsize=None)
-def learnable_names(member: str) -> typing.Tuple[str, ...]:
+@functools.cache
+def learnable_names(member: str) -> tuple[str, ...]:
     parameters = next(entry["parameters"] for entry in family() if entry["name"] == member)
     return tuple(parameter["name"] for parameter in parameters if parameter["learnable"])
 
@@ -93,19 +93,15 @@ def _check_tensors(name: str, tensors: typing.Mapping[str, typing.Any]) -> None:
             )
 
 
-def _text_of(normalizer: typing.Any) -> str:
-    return as_normalizer(normalizer).text
+# torch.compile takes a Normalizer for a constant, and compiles again for one that does not equal it. By itself
+# it would go by the address, which the next Normalizer may have.
+torch.utils._pytree.register_constant(Normalizer)
 
 
-# torch.compiler.assume_constant_result without importing the compiler, which takes seconds: a Normalizer is
-# a constant of the graph, and the graph is guarded by which one it was.
-_text_of._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-def resolve(normalizer: typing.Any) -> typing.Tuple[Rule, typing.Optional[Tensor]]:
+def resolve(normalizer: typing.Any) -> tuple[Rule, Tensor | None]:
     """The rule, and its parameters [parameter, head] where these are tensors."""
     if isinstance(normalizer, str):
         return Rule(normalizer), None
     if not isinstance(normalizer, Normalizer) and hasattr(normalizer, "__sharpmax_rule__"):
         return normalizer.__sharpmax_rule__()
-    return Rule(_text_of(normalizer)), None
+    return Rule(as_normalizer(normalizer).text), None

@@ -12,7 +12,7 @@ class _Shapes:
     """Stands for an array library: arrays are their shapes."""
 
     @staticmethod
-    def empty_of(shape: typing.Tuple[int, ...], type_name: str) -> typing.Tuple[int, ...]:
+    def empty_of(shape: tuple[int, ...], type_name: str) -> tuple[int, ...]:
         return shape
 
 
@@ -21,4 +21,3 @@ def wishes_of(return_stats: typing.Any) -> Wishes:
     top = shapes["top_keys"][-1] if "top_keys" in shapes else 0
     rows, columns = shapes["map"][-2:] if "map" in shapes else (0, 0)
     return Wishes(",".join(shapes), top, rows, columns, ",".join(repr(gap) for gap in gaps))
-

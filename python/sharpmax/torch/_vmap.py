@@ -36,7 +36,7 @@ def _unfold(tensor: Tensor, size: int, shape: typing.Sequence[int]) -> Tensor:
     return tensor.unflatten(1, (size, tensor.shape[1] // size)).movedim(1, 0).reshape((size, *shape))
 
 
-def _own_shape(tensor: Tensor, dim: Dim) -> typing.Tuple[int, ...]:
+def _own_shape(tensor: Tensor, dim: Dim) -> tuple[int, ...]:
     shape = tuple(tensor.shape)
     return shape if dim is None else shape[: dim % len(shape)] + shape[dim % len(shape) + 1 :]
 
@@ -58,7 +58,7 @@ def _fold_parameters(parameters: Tensor, dim: Dim, size: int, heads: int, apart:
 
 def _inputs(
     tensors: typing.Sequence[typing.Any], dims: typing.Sequence[Dim], size: int, needs: typing.Sequence[bool]
-) -> typing.Tuple[typing.Any, ...]:
+) -> tuple[typing.Any, ...]:
     if any(dim is not None for dim in dims[5:8]):
         raise NotImplementedError("key_lengths or documents differ along vmap's dimension; they must not be mapped")
     query, key, value = (_fold(_four(_mapped(*pair, size))) for pair in zip(tensors[:3], dims[:3]))
@@ -123,8 +123,8 @@ def _parameters_apart(gradient: Tensor, size: int, shape: typing.Sequence[int]) 
 
 
 def _rows(
-    scores: Tensor, parameters: typing.Optional[Tensor], dims: typing.Sequence[Dim], size: int, apart: bool
-) -> typing.Tuple[Tensor, typing.Optional[Tensor]]:
+    scores: Tensor, parameters: Tensor | None, dims: typing.Sequence[Dim], size: int, apart: bool
+) -> tuple[Tensor, Tensor | None]:
     folded = _fold(_four(_mapped(scores, dims[0], size)))
     if parameters is not None:
         parameters = _fold_parameters(parameters, dims[1], size, folded.shape[1] // size, apart)
@@ -159,4 +159,3 @@ def normalize_backward(
         return (d_scores, d_parameters.expand(size, 0)), (0, 0)
     shape = _own_shape(parameters, in_dims[2])
     return (d_scores, _parameters_apart(d_parameters, size, shape)), (0, 0)
-
