@@ -3,7 +3,8 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export JOBS
-export CCACHE_BASEDIR := $(CURDIR)  # so that the wheel, compiled from an unpacked archive, finds its objects in the cache
+# So that the wheel, compiled from an unpacked archive, finds its objects in the cache.
+export CCACHE_BASEDIR := $(CURDIR)
 
 PYTHON := $(CURDIR)/.venv/bin/python
 
