@@ -3,11 +3,13 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export JOBS
+# So that the wheel, compiled from an unpacked archive, finds its objects in the cache.
+export CCACHE_BASEDIR := $(CURDIR)
 
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs theory-docs readme format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs theory-docs readme format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +33,9 @@ test: setup ## everything that CI runs
 
 test-long: setup ## the same without shortcuts: every suite under sanitizers, all threads, long fuzzing
 	@scripts/test long
+
+wheel: setup ## dist/: the source archive, and a wheel that carries the libraries it needs
+	@$(PYTHON) scripts/wheel
 
 fuzz: ## fuzz each target for FUZZ_SECONDS (default 600)
 	@scripts/setup packages

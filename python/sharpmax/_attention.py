@@ -189,7 +189,5 @@ def attention_backward(
     d_out = arrays.readable(d_out, "d_out")
     _core.attend_backward(request, normalizer, d_out, wanted, _saved_arrays(arrays, saved), checked_threads(threads))
     parameters = wanted.pop("parameters", None)
-    return Gradients(
-        *(wanted.get(name) for name in ("query", "key", "value", "bias")),
-        {} if parameters is None else dict(zip(names, parameters)),
-    )
+    query, key, value, bias = (wanted.get(name) for name in ("query", "key", "value", "bias"))
+    return Gradients(query, key, value, bias, {} if parameters is None else dict(zip(names, parameters)))

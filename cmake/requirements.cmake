@@ -1,0 +1,101 @@
+# What has to be on this machine, found here once and told all at once: whoever lacks three packages should read one
+# sentence, not three configure runs. Each folder still asks for what it uses; by then it is there.
+#
+# In this file and not in a function: found packages are variables of the folder that finds them.
+set(missing_packages "")
+
+# wants(FOUND PACKAGE): PACKAGE is the Debian package that would have made FOUND true.
+macro(wants found package)
+  if(NOT ${found})
+    list(APPEND missing_packages ${package})
+  endif()
+endmacro()
+
+# pkg-config's modules are asked through here: without pkg-config itself nothing can be said of them.
+macro(wants_module target module package)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(${target} QUIET IMPORTED_TARGET GLOBAL ${module})
+    wants(${target}_FOUND ${package})
+  endif()
+endmacro()
+
+# pip's build sets CXX to the compiler that Python was built with, be it there or not.
+set(compiler_names c++ g++ clang++)
+if(CMAKE_CXX_COMPILER)
+  set(compiler_names ${CMAKE_CXX_COMPILER})
+elseif(NOT "$ENV{CXX}" STREQUAL "")
+  separate_arguments(compiler_names UNIX_COMMAND "$ENV{CXX}")
+  list(GET compiler_names 0 compiler_names)
+endif()
+find_program(SHARPMAX_COMPILER NAMES ${compiler_names} DOC "The C++ compiler, or none")
+if(SHARPMAX_COMPILER)
+  enable_language(CXX)
+  find_package(OpenMP QUIET COMPONENTS CXX)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    wants(OpenMP_CXX_FOUND libomp-dev)
+  else()
+    wants(OpenMP_CXX_FOUND g++)
+  endif()
+else()
+  list(APPEND missing_packages g++)
+  set(CMAKE_LIBRARY_ARCHITECTURE ${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu)  # which a compiler would have told
+endif()
+
+find_package(hwy QUIET)
+wants(hwy_FOUND libhwy-dev)
+find_package(fmt QUIET)
+wants(fmt_FOUND libfmt-dev)
+
+if(SHARPMAX_CLI OR SHARPMAX_TESTS OR SHARPMAX_BENCH OR SHARPMAX_FUZZ OR SHARPMAX_PYTHON)
+  find_package(PkgConfig QUIET)
+  wants(PkgConfig_FOUND pkg-config)
+  wants_module(libzip libzip libzip-dev)
+  wants_module(openblas openblas libopenblas-openmp-dev)
+  wants_module(pcre2 libpcre2-8 libpcre2-dev)
+  wants_module(utf8proc libutf8proc libutf8proc-dev)
+  find_package(nlohmann_json QUIET)
+  wants(nlohmann_json_FOUND nlohmann-json3-dev)
+  find_path(SHARPMAX_BOOST_MATH boost/math/special_functions/beta.hpp)
+  wants(SHARPMAX_BOOST_MATH libboost-math-dev)
+  find_path(SHARPMAX_RANDOM123 Random123/philox.h)
+  wants(SHARPMAX_RANDOM123 librandom123-dev)
+endif()
+if(SHARPMAX_CLI OR SHARPMAX_PYTHON)
+  find_package(CLI11 QUIET)
+  wants(CLI11_FOUND libcli11-dev)
+endif()
+if(SHARPMAX_TESTS)
+  find_path(SHARPMAX_GTEST gtest/gtest.h)
+  wants(SHARPMAX_GTEST libgtest-dev)
+  find_path(SHARPMAX_RAPIDCHECK rapidcheck.h)
+  wants(SHARPMAX_RAPIDCHECK librapidcheck-dev)
+endif()
+if(SHARPMAX_BENCH)
+  find_path(SHARPMAX_BENCHMARK benchmark/benchmark.h)
+  wants(SHARPMAX_BENCHMARK libbenchmark-dev)
+endif()
+
+set(missing_for_python "")
+if(SHARPMAX_PYTHON)
+  find_package(Python 3.9 QUIET COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
+  wants(Python_Interpreter_FOUND python3)
+  if(Python_Interpreter_FOUND)
+    wants(Python_Development.Module_FOUND python3-dev)
+    execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir ERROR_QUIET
+      OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE nanobind_missing)
+    if(nanobind_missing)
+      set(missing_for_python "The Python module needs nanobind: ${Python_EXECUTABLE} -m pip install nanobind")
+    endif()
+  endif()
+endif()
+
+if(missing_packages)
+  list(REMOVE_DUPLICATES missing_packages)
+  list(JOIN missing_packages " " missing_packages)
+  # CMake leaves a line that starts with a space unbroken: this one is there to be copied.
+  message(FATAL_ERROR "sharpmax needs Debian packages that are not here: ${missing_packages}\n"
+    " apt-get install ${missing_packages}\n"
+    "or `make setup`, which installs all that building and testing need.\n${missing_for_python}")
+elseif(missing_for_python)
+  message(FATAL_ERROR "${missing_for_python}")
+endif()

@@ -1,0 +1,39 @@
+"""The package's own types hold, and its text is Python 3.9's."""
+
+import ast
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import sharpmax
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = pathlib.Path(sharpmax.__file__).parent
+MODULES = sorted((REPOSITORY / "python/sharpmax").rglob("*.py"))
+
+
+def test_the_package_is_strictly_typed(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", REPOSITORY / "pyproject.toml", "--cache-dir", tmp_path],
+        cwd=PACKAGE.parent, env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_function_of_the_extension_has_a_stub():
+    stub = (PACKAGE / "_core.pyi").read_text()
+    for name in dir(sharpmax._core):
+        if not name.startswith("_"):
+            assert re.search(rf"^(def|class) {name}\b|^{name}:", stub, re.MULTILINE), f"_core.pyi lacks {name}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(REPOSITORY / "python")))
+def test_modules_are_written_in_the_oldest_python_that_the_metadata_promise(module):
+    oldest = re.search(r'requires-python = ">=3\.(\d+)"', (REPOSITORY / "pyproject.toml").read_text())
+    tree = ast.parse(module.read_text(), feature_version=(3, int(oldest.group(1))))
+    postponed = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+    annotations = [part for node in ast.walk(tree) for part in (getattr(node, "annotation", None), getattr(node, "returns", None))]
+    for annotation in filter(None, annotations):
+        unions = [node for node in ast.walk(annotation) if isinstance(node, ast.BinOp)]
+        assert postponed or not unions, f"line {annotation.lineno}: X | Y is evaluated, which Python 3.9 cannot"
