@@ -40,4 +40,17 @@ def parameter_names(name: str) -> tuple[str, ...]:
     raise ValueError(f"there is no normalizer '{name}'")
 
 
-__all__ = ["HasNormalizer", "Normalizer", "NormalizerLike", "as_normalizer", "family", "parameter_names"]
+def head_counts(normalizer: Normalizer) -> set[int]:
+    """How many heads its parameters speak of one by one; a list shared by the heads is no such parameter."""
+    lists = {
+        parameter["name"]
+        for member in family()
+        if member["name"] == normalizer.name
+        for parameter in member["parameters"]
+        if len(parameter["default"]) > 1
+    }
+    values = (value for name, value in normalizer.parameters.items() if name not in lists)
+    return {len(value) for value in values if isinstance(value, list)}
+
+
+__all__ = ["HasNormalizer", "Normalizer", "NormalizerLike", "as_normalizer", "family", "head_counts", "parameter_names"]

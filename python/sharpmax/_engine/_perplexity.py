@@ -11,7 +11,16 @@ from ._progress import Progress
 from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
-from ._verb import MODEL_FILES, ModelLike, NormalizerLike, NormalizerTable, Path, model_operand, table_as_file, take_text
+from ._verb import (
+    MODEL_FILES,
+    ModelLike,
+    NormalizerLike,
+    NormalizerTable,
+    Path,
+    model_operand,
+    table_as_file,
+    take_text,
+)
 from ._words import Wording, given_of
 
 _WORDING = Wording("perplexity", flags=("special", "resume"), files=(*MODEL_FILES, "json"))

@@ -9,7 +9,7 @@ import typing
 
 import torch
 
-from .._normalizers import as_normalizer
+from .._normalizers import as_normalizer, head_counts
 from ._find import Layer
 from ._heads import SOFTMAX, Heads
 
@@ -83,7 +83,7 @@ def _check_head(layer: Layer, head: typing.Any) -> int:
 def _check_widths(layer: Layer, each: typing.Sequence[typing.Any]) -> None:
     """A normalizer with one value per head fits where it is used for just so many heads, side by side."""
     for normalizer in {id(one): one for one in each}.values():
-        widths = {len(value) for value in as_normalizer(normalizer).parameters.values() if isinstance(value, list)}
+        widths = head_counts(as_normalizer(normalizer))
         places = [head for head, one in enumerate(each) if one is normalizer]
         for width in widths - {1}:
             if len(places) != width or places[-1] - places[0] + 1 != width:
