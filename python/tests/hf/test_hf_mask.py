@@ -26,8 +26,6 @@ def random_case(kind, seed):
         return int(torch.randint(low, high + 1, (), generator=random))
 
     queries, before, unused, window = number(1, 9), max(0, number(-9, 9)), max(0, number(-5, 5)), number(1, 12)
-    if kind == "window both ways":
-        unused = 0
     dropped = number(0, before) if number(0, 2) == 0 else 0
     keys = before - dropped + queries + unused
     padding = None
@@ -71,7 +69,7 @@ def test_a_plan_lets_through_what_the_mask_lets_through(kind):
         planned += mask.plan.written_out is None
         by_length += mask.plan.key_lengths is not None
         assert torch.equal(mask & True, written_out)
-    assert planned >= 50 and left_out >= 5 and by_length >= 10, (planned, left_out, by_length)
+    assert planned >= 40 and left_out >= 5 and by_length >= 10, (planned, left_out, by_length)
 
 
 def test_what_no_plan_says_is_written_out():

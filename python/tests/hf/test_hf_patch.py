@@ -66,8 +66,9 @@ def test_runs_of_heads_give_what_each_head_gives_alone(seed, kv_heads):
     found, _ = attention_forward(module, query, key, value, None, position_bias=bias, is_causal=False)
     for head in range(heads):
         kv = slice(head // (heads // kv_heads), head // (heads // kv_heads) + 1)
+        own = slice(head, head + 1)
         alone = sharpmax.torch.attention(
-            query[:, head : head + 1], key[:, kv], value[:, kv], attn_mask=bias[:, head : head + 1], normalizer=each[head]
+            query[:, own], key[:, kv], value[:, kv], attn_mask=bias[:, own], normalizer=each[head]
         )
         assert torch.allclose(found[:, :, head], alone[:, 0], atol=1e-6), f"seed {seed}, head {head}: {each}"
 
