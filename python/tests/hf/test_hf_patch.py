@@ -231,6 +231,12 @@ def test_weights_are_refused_because_they_are_never_held(name, tiny, tokens):
         model(**inputs, output_attentions=False, output_hidden_states=True)
 
 
+def test_weights_are_refused_to_a_config_that_wants_them(make, tokens):
+    model = make("llama", attn_implementation="eager", output_attentions=True)
+    with sharpmax.hf.patch(model), pytest.raises(ValueError, match="output_attentions is set"):
+        model(tokens)
+
+
 @pytest.mark.parametrize(
     ("argument", "sentence"),
     [
