@@ -126,7 +126,8 @@ def decode_case(runs, arguments):
         return runs.torch.cat(logits, dim=1)
 
     reference = runs.under("sdpa", work)()
-    return measure.Case(f"decode/n{arguments.tokens}", runs.contenders(work, reference), {"tokens": arguments.tokens, "steps": STEPS})
+    facts = {"tokens": arguments.tokens, "steps": STEPS}
+    return measure.Case(f"decode/n{arguments.tokens}", runs.contenders(work, reference), facts)
 
 
 def train_case(runs, arguments):

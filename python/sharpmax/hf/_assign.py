@@ -70,14 +70,15 @@ def _one_each(layer: Layer, normalizers: typing.Sequence[typing.Any], known: _Kn
     return [known.read(SOFTMAX if normalizer is None else normalizer) for normalizer in normalizers]
 
 
-def _check_head(layer: Layer, head: typing.Any) -> int:
+def _check_head(layer: Layer, head: typing.Any) -> tuple[int, int]:
+    """The head, and of how many."""
     if isinstance(head, bool) or not isinstance(head, int):
         raise TypeError(f"normalizer names head {head!r} of '{layer.name}'; it must be a number")
     if layer.heads is None:
         raise ValueError(f"'{layer.name}' does not say how many heads it has; give a list with one for each")
     if not 0 <= head < layer.heads:
         raise ValueError(f"normalizer names head {head} of '{layer.name}'; it has heads 0 to {layer.heads - 1}")
-    return head
+    return head, layer.heads
 
 
 def _check_widths(layer: Layer, each: typing.Sequence[typing.Any]) -> None:
@@ -110,14 +111,14 @@ def assign(layers: typing.Sequence[Layer], normalizer: typing.Any) -> Assignment
         for place in _find(layers, key[0] if isinstance(key, tuple) else key):
             layer = layers[place]
             if isinstance(key, tuple):
-                head = _check_head(layer, key[1])
-                each[place] = each[place] or [everywhere[place]] * layer.heads
-                each[place][head] = known.read(value)
+                head, heads = _check_head(layer, key[1])
+                own = each[place] or [everywhere[place]] * heads
+                own[head] = known.read(value)
+                each[place] = own
             elif isinstance(value, (list, tuple)):
                 each[place] = _one_each(layer, value, known)
             else:
                 everywhere[place], each[place] = known.read(value), None
     for layer, one, many in zip(layers, everywhere, each):
         _check_widths(layer, many if many is not None else [one] * (layer.heads or 0))
-    heads = [Heads(one, many) for one, many in zip(everywhere, each)]
-    return Assignment(heads, known.learned, known.texts)
+    return Assignment([Heads(one, many) for one, many in zip(everywhere, each)], known.learned, known.texts)

@@ -9,11 +9,11 @@ import torch
 
 from .._stats import Stats
 from ..torch import attention
+from . import _state
 from ._call import Call, plan_of, prepare, with_documents
 from ._heads import pieces_of
 from ._refuse import refuse_dropout, refuse_unknown
 from ._rows import rows_seen
-from ._state import watchers_of
 
 
 def _attend(call: Call, pieces, return_stats):
@@ -30,11 +30,12 @@ def _attend(call: Call, pieces, return_stats):
         result = attention(
             query, key, value, enable_gqa=gqa, normalizer=normalizer, return_stats=return_stats, **options
         )
-        out, stat = (result, None) if return_stats is False else result
-        outs.append(out.transpose(1, 2))
-        stats.append(stat)
+        if return_stats:
+            result, found = result
+            stats.append(found)
+        outs.append(result.transpose(1, 2))
     out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=2)
-    return out.contiguous(), _join_heads(stats) if return_stats else None
+    return out.contiguous(), _join_heads(stats) if stats else None
 
 
 def _every_wish(all_wishes: list[dict[str, typing.Any]]) -> dict[str, typing.Any]:
@@ -53,6 +54,18 @@ def _join_heads(stats: list[Stats]) -> Stats:
         if isinstance(getattr(stats[0], field.name), torch.Tensor)
     }
     return Stats(**joined, gaps=stats[0].gaps)
+
+
+@torch.compiler.disable  # a compiled model leaves its graph where it is watched
+def _attend_watched(module, call: Call, pieces) -> torch.Tensor:
+    asked = [(watcher, wishes) for watcher in _state.watchers_of(module) if (wishes := watcher.wishes(module))]
+    if not asked:
+        return _attend(call, pieces, False)[0]
+    out, stats = _attend(call, pieces, _every_wish([wishes for _, wishes in asked]))
+    rows = rows_seen(call)
+    for watcher, _ in asked:
+        watcher.record(module, stats, rows)
+    return out
 
 
 def attention_forward(
@@ -81,11 +94,6 @@ def attention_forward(
     call.options["scale"] = scaling
     call.options["soft_cap"] = softcap or 0.0
     pieces = pieces_of(module, query.shape[1], key.shape[1])
-    asked = [(watcher, wishes) for watcher in watchers_of(module) if (wishes := watcher.wishes(module))]
-    if not asked:
-        return _attend(call, pieces, False)[0], None
-    out, stats = _attend(call, pieces, _every_wish([wishes for _, wishes in asked]))
-    rows = rows_seen(call)
-    for watcher, _ in asked:
-        watcher.record(module, stats, rows)
-    return out, None
+    if _state.watched:
+        return _attend_watched(module, call, pieces), None
+    return _attend(call, pieces, False)[0], None

@@ -25,7 +25,7 @@ class Layer:
 
 
 @functools.lru_cache(maxsize=None)
-def _asks_for_attention(module_class: type) -> bool:
+def _asks_for_attention(module_class: typing.Any) -> bool:
     try:
         source = inspect.getsource(module_class.forward)
     except (OSError, TypeError):
@@ -60,9 +60,10 @@ def find_layers(model: typing.Any) -> list[Layer]:
     """In the order in which the model lists them. ValueError where there is none."""
     if not isinstance(model, transformers.PreTrainedModel):
         raise TypeError(f"model is a {type(model).__name__}; it must be a transformers.PreTrainedModel")
-    found = [(name, module) for name, module in model.named_modules() if _asks_for_attention(type(module))]
+    found = [(name, module) for name, module in model.named_modules() if _asks_for_attention(module.__class__)]
     if not found:
-        raise ValueError(f"{type(model).__name__} does not use Transformers' attention interface; nothing can be put in")
+        name = type(model).__name__
+        raise ValueError(f"{name} does not use Transformers' attention interface; nothing can be put in")
     numbers = _numbers([module for _, module in found])
     return [
         Layer(name, module, number, _heads_of(module), _is_cross(name, module))

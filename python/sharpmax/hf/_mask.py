@@ -37,10 +37,10 @@ class CompactMask(torch.Tensor):
     """A bool mask [batch, 1, query, key] of no memory; touched by anything but our attention, it is written out."""
 
     plan: MaskPlan
-    write_out: typing.Callable[[], torch.Tensor]
+    write_out: typing.Callable[[], torch.Tensor | None]
 
     @staticmethod
-    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: typing.Callable[[], torch.Tensor]) -> CompactMask:
+    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: typing.Callable) -> CompactMask:
         mask = torch.zeros((), dtype=torch.bool).expand(shape).as_subclass(CompactMask)
         mask.plan = plan
         mask.write_out = write_out
@@ -60,11 +60,7 @@ def _written_out(value):
 
 
 _METADATA = {
-    torch.Tensor.shape.__get__,
-    torch.Tensor.dtype.__get__,
-    torch.Tensor.device.__get__,
-    torch.Tensor.ndim.__get__,
-    torch.Tensor.requires_grad.__get__,
+    *(getattr(torch.Tensor, name).__get__ for name in ("shape", "dtype", "device", "ndim", "requires_grad")),
     torch.Tensor.is_floating_point,
     torch.Tensor.dim,
     torch.Tensor.size,
@@ -168,7 +164,7 @@ def make_mask(
     allow_is_bidirectional_skip: bool = False,
     **kwargs,
 ) -> torch.Tensor | None:
-    """The mask function of ``attn_implementation="sharpmax"``; called by Transformers, which documents the arguments."""
+    """The mask function of ``attn_implementation="sharpmax"``; Transformers calls it, and documents the arguments."""
     write_out = functools.partial(
         masking_utils.sdpa_mask,
         batch_size=batch_size,

@@ -10,7 +10,7 @@ import torch
 @dataclasses.dataclass
 class Rows:
     lengths: torch.Tensor  # [batch or 1, query]: keys that the row sees; 0: it sees none
-    padding: torch.Tensor | None  # [batch, query]: True where the query's own token is padding; None: nowhere, or unknown
+    padding: torch.Tensor | None  # [batch, query]: True where the query's own token is padding; None: nowhere
     sees_first: torch.Tensor  # [batch or 1, query]: key 0 is the first token of the row's sequence, and it sees it
 
 

@@ -69,7 +69,9 @@ def as_html(watch) -> str:
 
 
 def _plain(array: np.ndarray) -> typing.Any:
-    return np.where(np.isnan(array), None, array).tolist()
+    plain = array.astype(object)
+    plain[np.isnan(array)] = None
+    return plain.tolist()
 
 
 def as_dict(watch) -> dict[str, typing.Any]:

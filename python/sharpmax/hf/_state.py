@@ -11,12 +11,11 @@ import torch
 HEADS = "_sharpmax_heads"
 
 _watchers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+watched = 0  # modules with a watcher: a plain number, which torch.compile can guard on
 
 
 def watchers_of(module: torch.nn.Module) -> tuple[typing.Any, ...]:
     """Who watches this call. Calls made again in a backward pass (checkpointing) are not seen twice."""
-    if not _watchers or torch.compiler.is_compiling():
-        return ()
     watchers = _watchers.get(module, ())
     if watchers and torch._C._current_graph_task_id() != -1:
         return ()
@@ -24,12 +23,17 @@ def watchers_of(module: torch.nn.Module) -> tuple[typing.Any, ...]:
 
 
 def add_watcher(module: torch.nn.Module, watcher: typing.Any) -> None:
-    _watchers[module] = (*_watchers.get(module, ()), watcher)
+    _set_watchers(module, (*_watchers.get(module, ()), watcher))
 
 
 def remove_watcher(module: torch.nn.Module, watcher: typing.Any) -> None:
-    left = tuple(other for other in _watchers.get(module, ()) if other is not watcher)
-    if left:
-        _watchers[module] = left
+    _set_watchers(module, tuple(other for other in _watchers.get(module, ()) if other is not watcher))
+
+
+def _set_watchers(module: torch.nn.Module, watchers: tuple[typing.Any, ...]) -> None:
+    global watched
+    if watchers:
+        _watchers[module] = watchers
     else:
         _watchers.pop(module, None)
+    watched = len(_watchers)

@@ -62,7 +62,7 @@ class Tally:
 
         Few rows wait for more of them: a decoding step has one, and torch charges by the call.
         """
-        if self.gaps and stats.gaps != self.gaps:  # another watch counts other gaps
+        if self.gaps and stats.gaps is not None and stats.gaps != self.gaps:  # another watch counts other gaps
             columns = [stats.gaps.index(gap) for gap in self.gaps]
             stats = dataclasses.replace(stats, gap_counts=stats.gap_counts[..., columns], gaps=self.gaps)
         batch, heads, queries = self._first(stats).shape[:3]

@@ -47,7 +47,9 @@ class Watch:
     A layer without rows, and a head that its layer does not have, is NaN.
     """
 
-    def __init__(self, model, statistics, gaps, keep, every):
+    def __init__(
+        self, model: typing.Any, statistics: tuple[str, ...], gaps: tuple[float, ...], keep: str, every: int
+    ) -> None:
         self.model_name = type(model).__name__
         self.statistics, self.gaps, self.keep, self.every = statistics, gaps, keep, every
         self.calls: list[WatchedCall] = []
@@ -178,7 +180,7 @@ class Watch:
 
 def _call(place: int, stats: Stats, rows: Rows, tally: Tally, watch_: Watch) -> WatchedCall:
     arrays = {name: getattr(stats, name).numpy() for name in watch_.statistics}
-    if watch_.gaps:
+    if watch_.gaps and stats.gaps is not None:
         columns = [stats.gaps.index(gap) for gap in watch_.gaps]
         arrays.update(gap_counts=stats.gap_counts.numpy()[..., columns], gaps=watch_.gaps)
     batch, _, queries = next(iter(arrays.values())).shape[:3]

@@ -23,6 +23,7 @@ _SIZES = {
     "eos_token_id": None,  # generation goes on to its full length
     "pad_token_id": 0,
 }
+_GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128, "n_inner": 48}
 _IMAGE = {"image_size": 16, "patch_size": 4}
 
 
@@ -30,7 +31,7 @@ def _configs():
     grouped = {**_SIZES, "num_key_value_heads": 2}
     headed = {**_SIZES, "head_dim": 8}
     without = {name: value for name, value in _SIZES.items() if not name.endswith("_token_id")}
-    gpt2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128, "n_inner": 48}
+    gpt2 = {"vocab_size": VOCABULARY, "initializer_range": 0.2, **_GPT2}
     no_dropout = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}
     ends = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
     t5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "dropout_rate": 0.0}
@@ -38,7 +39,7 @@ def _configs():
     bart = {f"{side}_{what}": value for side in sides for what, value in
             {"layers": 2, "attention_heads": 4, "ffn_dim": 48}.items()}  # fmt: skip
     return {
-        "gpt2": ("GPT2", "LMHeadModel", {"vocab_size": VOCABULARY, "initializer_range": 0.2, **gpt2, **no_dropout, **ends}),
+        "gpt2": ("GPT2", "LMHeadModel", {**gpt2, **no_dropout, **ends}),
         "llama": ("Llama", "ForCausalLM", grouped),
         "qwen2": ("Qwen2", "ForCausalLM", grouped),
         "gemma": ("Gemma", "ForCausalLM", {**headed, "num_key_value_heads": 1}),
@@ -57,7 +58,8 @@ def _configs():
         "vit": ("ViT", "Model", {**without, **_IMAGE}),
         "gpt_oss": ("GptOss", "ForCausalLM", {**headed, "num_key_value_heads": 2, "num_local_experts": 4,
                                               "num_experts_per_tok": 2}),
-        "xlnet": ("XLNet", "Model", {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}),
+        "xlnet": ("XLNet", "Model",
+                  {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}),
     }  # fmt: skip
 
 

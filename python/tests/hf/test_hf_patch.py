@@ -66,8 +66,9 @@ def test_runs_of_heads_give_what_each_head_gives_alone(seed, kv_heads):
     found, _ = attention_forward(module, query, key, value, None, position_bias=bias, is_causal=False)
     for head in range(heads):
         kv = slice(head // (heads // kv_heads), head // (heads // kv_heads) + 1)
+        own = slice(head, head + 1)
         alone = sharpmax.torch.attention(
-            query[:, head : head + 1], key[:, kv], value[:, kv], attn_mask=bias[:, head : head + 1], normalizer=each[head]
+            query[:, own], key[:, kv], value[:, kv], attn_mask=bias[:, own], normalizer=each[head]
         )
         assert torch.allclose(found[:, :, head], alone[:, 0], atol=1e-6), f"seed {seed}, head {head}: {each}"
 
@@ -228,6 +229,12 @@ def test_weights_are_refused_because_they_are_never_held(name, tiny, tokens):
         with pytest.raises(ValueError, match="output_attentions is set; sharpmax never holds the weights"):
             model(**inputs, output_attentions=True)
         model(**inputs, output_attentions=False, output_hidden_states=True)
+
+
+def test_weights_are_refused_to_a_config_that_wants_them(make, tokens):
+    model = make("llama", attn_implementation="eager", output_attentions=True)
+    with sharpmax.hf.patch(model), pytest.raises(ValueError, match="output_attentions is set"):
+        model(tokens)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,8 @@ def test_modules_are_named_and_cross_attention_sees_the_other_sequence(tiny, tok
     assert rows["encoder.block.1.layer.0.SelfAttention"] == 20
     assert rows["decoder.block.0.layer.0.SelfAttention"] == 24
     assert rows["decoder.block.1.layer.1.EncDecAttention"] == 24
-    cross = stats.calls[[call.layer for call in stats.calls].index(stats.names.index("decoder.block.0.layer.1.EncDecAttention"))]
+    place = stats.names.index("decoder.block.0.layer.1.EncDecAttention")
+    cross = next(call for call in stats.calls if call.layer == place)
     assert cross.lengths.tolist() == [[8] * 12, [12] * 12]
 
 
@@ -240,6 +241,21 @@ def test_a_checkpointed_layer_is_seen_once(reentrant, make, tokens):
     assert model.model.layers[0].self_attn.q_proj.weight.grad.abs().sum() > 0
 
 
+def test_a_compiled_model_is_the_model_and_can_be_watched(make, tokens, padding):
+    model, mask = make("llama", num_hidden_layers=1), padding["left"]
+    wanted = model(tokens, attention_mask=mask, use_cache=False).logits
+    sharpmax.hf.patch(model)
+    compiled = torch.compile(model, backend="eager")
+    found = compiled(tokens, attention_mask=mask, use_cache=False).logits
+    assert float((found - wanted)[mask.bool()].abs().max()) <= BAR
+    with sharpmax.hf.watch(model) as stats:
+        compiled(tokens, attention_mask=mask, use_cache=False)
+    with sharpmax.hf.watch(model) as plain:
+        model(tokens, attention_mask=mask, use_cache=False)
+    torch._dynamo.reset()
+    assert stats.rows.tolist() == [20] and np.abs(stats.entropy - plain.entropy).max() <= BAR
+
+
 def test_long_inputs_need_no_square(make):
     model = make("llama", num_hidden_layers=1, max_position_embeddings=8192)
     ids = torch.ones(1, 6144, dtype=torch.long)
@@ -270,7 +286,7 @@ def test_it_can_be_read_by_people_and_programs(tiny, tokens):
     assert np.allclose(plain["mean"]["entropy"], stats.entropy)
     assert np.allclose(plain["by_length"]["support"], stats.by_length("support").values)
     with pytest.raises(AttributeError, match="a Watch has no 'sharpness'; this one has entropy"):
-        stats.sharpness
+        stats.sharpness  # noqa: B018
     with pytest.raises(ValueError, match="no statistic 'mass' in this watch"):
         stats.mean("mass")
 
