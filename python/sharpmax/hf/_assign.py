@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import numbers
 import sys
 import typing
 
@@ -44,22 +45,22 @@ class _Known:
 def _layer_names(layers: typing.Sequence[Layer]) -> str:
     if layers[0].number is None:
         return f"modules such as '{layers[0].name}'"
-    numbers = [layer.number for layer in layers]
-    if numbers == list(range(len(numbers))):
-        return f"layers 0 to {len(numbers) - 1}"
-    return "layers " + ", ".join(str(number) for number in numbers)
+    known = [layer.number for layer in layers]
+    if known == list(range(len(known))):
+        return f"layers 0 to {len(known) - 1}"
+    return "layers " + ", ".join(str(number) for number in known)
 
 
 def _find(layers: typing.Sequence[Layer], key: typing.Any) -> list[int]:
     """Places in `layers` that a layer number or a name means."""
-    if isinstance(key, bool) or not isinstance(key, (int, str)):
+    if isinstance(key, bool) or not isinstance(key, (numbers.Integral, str)):
         raise TypeError(f"normalizer has the key {key!r}; it must be a layer, a module's name, or (layer, head)")
     if isinstance(key, str):
         places = [place for place, layer in enumerate(layers) if fnmatch.fnmatchcase(layer.name, key)]
     else:
         places = [place for place, layer in enumerate(layers) if layer.number == key]
     if not places:
-        what = f"layer {key}" if isinstance(key, int) else f"the module '{key}'"
+        what = f"layer {key}" if isinstance(key, numbers.Integral) else f"the module '{key}'"
         raise ValueError(f"normalizer names {what}; the model's attention is in {_layer_names(layers)}")
     return places
 
@@ -72,7 +73,7 @@ def _one_each(layer: Layer, normalizers: typing.Sequence[typing.Any], known: _Kn
 
 def _check_head(layer: Layer, head: typing.Any) -> tuple[int, int]:
     """The head, and of how many."""
-    if isinstance(head, bool) or not isinstance(head, int):
+    if isinstance(head, bool) or not isinstance(head, numbers.Integral):
         raise TypeError(f"normalizer names head {head!r} of '{layer.name}'; it must be a number")
     if layer.heads is None:
         raise ValueError(f"'{layer.name}' does not say how many heads it has; give a list with one for each")

@@ -35,3 +35,14 @@ def test_every_member_goes_under_a_model(model, name):
 def test_linear_attention_has_no_scale_to_be_given(model):
     with sharpmax.hf.patch(model, "linear"), pytest.raises(NotImplementedError, match="linear has no scores to scale"):
         model(torch.arange(1, 13)[None])
+
+
+def test_layers_and_heads_may_be_numbers_of_numpy(model):
+    numpy = pytest.importorskip("numpy")
+    tokens = torch.arange(1, 13)[None]
+    found = {(layer, head): "sparsemax" for layer, head in numpy.argwhere(numpy.eye(2, 4))}
+    with torch.no_grad():
+        with sharpmax.hf.patch(model, found):
+            ours = model(tokens).logits
+        with sharpmax.hf.patch(model, {(0, 0): "sparsemax", (1, 1): "sparsemax"}):
+            assert torch.equal(ours, model(tokens).logits)
