@@ -9,7 +9,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs theory-docs readme format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs theory-docs readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,11 @@ readme: model ## draw docs/needle.svg and fill the README's demo blocks from wha
 	@scripts/needle-figure
 	@scripts/update-readme demo
 	@scripts/update-readme model-demo
+
+notebooks: model ## run the notebooks of examples/ and keep what they print and draw
+	@scripts/setup test
+	@scripts/build release
+	@PYTHONPATH=$(CURDIR)/build/python $(PYTHON) scripts/run-notebooks
 
 format: ## clang-format over every C++ file
 	@git ls-files '*.h' '*.cc' | xargs clang-format -i
