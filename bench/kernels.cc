@@ -54,10 +54,13 @@ struct Workload {
   // Pairs of query and key that are not masked.
   double pairs() const {
     const auto n = static_cast<double>(shape.queries);
-    const double seen = request.causal == Causal::none ? n * static_cast<double>(shape.keys) : n * (n + 1) / 2;
+    const double seen =
+        request.causal == Causal::none ? n * static_cast<double>(shape.keys) : n * (n + 1) / 2;
     return seen * static_cast<double>(shape.heads);
   }
-  double flops(double products) const { return 2.0 * products * static_cast<double>(shape.features) * pairs(); }
+  double flops(double products) const {
+    return 2.0 * products * static_cast<double>(shape.features) * pairs();
+  }
   double key_value_bytes() const { return static_cast<double>((key.size() + value.size()) * sizeof(float)); }
 
   Shape shape;
@@ -88,7 +91,8 @@ void count_flops(benchmark::State& state, double flops) {
 
 void count_bytes(benchmark::State& state, double bytes) {
   const double total = bytes * static_cast<double>(state.iterations());
-  state.counters["of_read_bandwidth"] = benchmark::Counter(total / read_bandwidth(), benchmark::Counter::kIsRate);
+  state.counters["of_read_bandwidth"] =
+      benchmark::Counter(total / read_bandwidth(), benchmark::Counter::kIsRate);
 }
 
 void prefill(benchmark::State& state, const std::string& normalizer, Shape shape, Causal causal) {
@@ -105,7 +109,10 @@ void decode(benchmark::State& state, const std::string& normalizer, Shape shape)
   count_bytes(state, work.key_value_bytes());
 }
 
-void backward(benchmark::State& state, const std::string& normalizer, Shape shape, Causal causal) {
+enum class ParameterGradients { no, yes };
+
+void backward(benchmark::State& state, const std::string& normalizer, Shape shape, Causal causal,
+              ParameterGradients parameters) {
   Workload work(shape, causal);
   const AnyNormalizer rule = AnyNormalizer::parse(normalizer);
   const Extents<3> rows{1, shape.heads, shape.queries};
@@ -124,9 +131,42 @@ void backward(benchmark::State& state, const std::string& normalizer, Shape shap
   gradients.query = TensorView<float, 4>(d_query.data(), work.query_extents());
   gradients.key = TensorView<float, 4>(d_key.data(), work.key_extents());
   gradients.value = TensorView<float, 4>(d_value.data(), work.key_extents());
+  const auto count = static_cast<std::int64_t>(rule.parameters().size());
+  std::vector<double> d_parameters(static_cast<std::size_t>(count * shape.heads));
+  if (parameters == ParameterGradients::yes)
+    gradients.parameters = {d_parameters.data(), {count, shape.heads}};
   const TensorView<const float, 4> d_out(work.d_out.data(), work.query_extents());
   for (auto _ : state) attend_backward(work.request, rule, d_out, gradients, saved);
   count_flops(state, work.flops(5));
+}
+
+// One statistic of every row beside the output, or a few, or none: what watching costs.
+void statistics(benchmark::State& state, const std::string& which, Shape shape) {
+  Workload work(shape, Causal::bottom_right);
+  const Extents<3> rows{1, shape.heads, shape.queries};
+  const Extents<4> gap_extents{1, shape.heads, shape.queries, static_cast<std::int64_t>(kGapOctaves.size())};
+  const auto count = static_cast<std::size_t>(shape.heads * shape.queries);
+  std::vector<std::vector<double>> numbers(8, std::vector<double>(count));
+  std::vector<std::vector<std::int64_t>> integers(2, std::vector<std::int64_t>(count));
+  std::vector<std::int64_t> gap_counts(count * kGapOctaves.size());
+  const auto asked = [&](const char* name) {
+    const bool watched =
+        which == "watch" &&
+        std::string("entropy peak_weight support gap_counts").find(name) != std::string::npos;
+    return which == "all" || which == name || watched;
+  };
+  RowStatistics wanted;
+  if (asked("entropy")) wanted.entropy = {numbers[0].data(), rows};
+  if (asked("peak_weight")) wanted.peak_weight = {numbers[1].data(), rows};
+  if (asked("effective_support")) wanted.effective_support = {numbers[2].data(), rows};
+  if (asked("mass")) wanted.mass = {numbers[3].data(), rows};
+  if (asked("score_spread")) wanted.score_spread = {numbers[4].data(), rows};
+  if (asked("first_weight")) wanted.first_weight = {numbers[5].data(), rows};
+  if (asked("peak_key")) wanted.peak_key = {integers[0].data(), rows};
+  if (asked("support")) wanted.support = {integers[1].data(), rows};
+  if (asked("gap_counts")) wanted.gap_counts = {gap_counts.data(), gap_extents};
+  for (auto _ : state) attend(work.request, Softmax{}, work.out_view(), which == "none" ? nullptr : &wanted);
+  count_flops(state, work.flops(2));
 }
 
 // Every member with its defaults over plain rows: what the rule itself costs, without products.
@@ -160,7 +200,8 @@ void register_shapes(const std::string& normalizer, std::int64_t features) {
     add("prefill/" + normalizer + tail, prefill, normalizer, Shape{heads, n, n, features}, Causal::none);
     add("prefill_causal/" + normalizer + tail, prefill, normalizer, Shape{heads, n, n, features},
         Causal::bottom_right);
-    add("backward/" + normalizer + tail, backward, normalizer, Shape{heads, n, n, features}, Causal::none);
+    add("backward/" + normalizer + tail, backward, normalizer, Shape{heads, n, n, features}, Causal::none,
+        ParameterGradients::no);
   }
   add("decode/" + normalizer + size + "16384", decode, normalizer, Shape{heads, 1, 16384, features});
 }
@@ -171,9 +212,24 @@ void register_all() {
       register_shapes(normalizer, features);
     }
   }
+  const Shape trained{heads_of(64), 2048, 2048, 64};
+  for (const char* normalizer :
+       {"softmax", "ssmax", "entropy_target:gradient=full", "peak_target:gradient=full", "entmax:alpha=1.3",
+        "entmax", "entmax:alpha=2", "asentmax", "top_k", "sink", "sigmoid:b=-7"}) {
+    for (const auto wanted : {ParameterGradients::no, ParameterGradients::yes}) {
+      add((wanted == ParameterGradients::yes ? "learning/with/" : "learning/without/") +
+              std::string(normalizer),
+          backward, std::string(normalizer), trained, Causal::bottom_right, wanted);
+    }
+  }
+  for (const char* which : {"none", "entropy", "peak_weight", "peak_key", "support", "effective_support",
+                            "mass", "gap_counts", "first_weight", "score_spread", "watch", "all"}) {
+    add("statistics/" + std::string(which), statistics, std::string(which), trained);
+  }
   add("decode_grouped/softmax/d128/n16384", decode, std::string("softmax"), Shape{32, 1, 16384, 128, 8});
   for (const NormalizerInfo& member : family()) {
-    if (!member.needs_queries_and_keys) add("rows/" + std::string(member.name), rows, std::string(member.name));
+    if (!member.needs_queries_and_keys)
+      add("rows/" + std::string(member.name), rows, std::string(member.name));
   }
 }
 

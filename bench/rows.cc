@@ -73,7 +73,7 @@ double cycles_per_score(const AnyNormalizer& normalizer, std::size_t keys, What 
   const RowTask task{.normalizer = &normalizer, .keys = static_cast<std::int64_t>(keys)};
   const RowWishes wishes =
       what == What::all_statistics
-          ? RowWishes{.entropy = true, .peak = true, .support = true, .top = 8, .gaps = kGapOctaves}
+          ? RowWishes{.entropy = true, .peak = true, .peak_key = true, .support = true, .top = 8, .gaps = kGapOctaves}
           : RowWishes{};
   const double seconds = least_seconds(
       [&] {

@@ -84,9 +84,16 @@ struct Rule {
   double offset = 0.0;
   // surveyed: beta from the row's survey at beta = 1.
   double (*temperature)(const HeadParameters&, const Survey&) = nullptr;
-  // True when the gradient passes through a temperature that depends on the scores: such rows
-  // backpropagate through the specification.
+  // True when the gradient passes through a temperature that depends on the scores.
   bool full_gradient = false;
+};
+
+// Which numbers of the rule learnable parameters move, and the gradient by each.
+struct RuleMoves {
+  bool beta = false, sink = false, alpha = false, target = false, offset = false;
+};
+struct RuleGradient {
+  double beta = 0.0, sink = 0.0, alpha = 0.0, target = 0.0, offset = 0.0;
 };
 
 struct Definition {
@@ -113,6 +120,12 @@ struct Definition {
 
   // The kernels' rule for a row of n unmasked keys (n >= 1).
   Rule (*rule)(const HeadParameters&, double n);
+
+  // How that rule moves with the parameters: d_parameters += what its gradient leaves of each. Null where
+  // nothing is learnable. A kernel that does not know a number that moves leaves the row to backward().
+  RuleMoves moves = {};
+  void (*through_rule)(const HeadParameters&, double n, const RuleGradient&,
+                       std::span<double> d_parameters) = nullptr;
 };
 
 // Every member, in order.

@@ -108,15 +108,13 @@ TEST_P(BackwardAgainstOracle, WhatTheForwardSavedChangesNothingBeyondRounding) {
       attend(problem.request, normalizer, out.output(), &statistics->view);
       const Saved saved{out.input(), statistics->view.log_partition, statistics->view.temperature};
       GradientBuffers with(problem, normalizer, DType::float32), without(problem, normalizer, DType::float32);
-      // A gradient of parameters is not for the plan that uses what was saved.
-      AttentionGradients wanted = with.view();
-      wanted.parameters = {};
-      attend_backward(problem.request, normalizer, problem.d_out().input(), wanted, saved);
+      attend_backward(problem.request, normalizer, problem.d_out().input(), with.view(), saved);
       attend_backward(problem.request, normalizer, problem.d_out().input(), without.view());
       EXPECT_LE(largest_error(with.query.values(), without.query.values()), m.floor_of(m.query)) << target;
       EXPECT_LE(largest_error(with.key.values(), without.key.values()), m.floor_of(m.key)) << target;
       EXPECT_LE(largest_error(with.value.values(), without.value.values()), m.floor_of(m.value)) << target;
       EXPECT_LE(largest_error(with.bias.values(), without.bias.values()), m.floor_of(m.bias)) << target;
+      EXPECT_LE(largest_error(with.parameters, without.parameters), m.floor_of(m.parameters)) << target;
     });
   }
   EXPECT_EQ(cases, 2u);

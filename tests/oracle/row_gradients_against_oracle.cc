@@ -1,7 +1,5 @@
 // Gradients of rows on every instruction set against the specification's in double.
-//
-// Every map has dS_j = s_j (dP_j - D) with D a mean of dP under weights t: errors of s and t within the
-// bounds of support/row_bounds.h give the bound of dS. With A = max |dP|: |dP_j - D| <= 2 A.
+// How far they may be: support/slope_bounds.h. Parameters: row_parameters_against_oracle.cc.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,97 +8,10 @@
 #include "support/attention_normalizers.h"
 #include "support/row_bounds.h"
 #include "support/settings.h"
+#include "support/slope_bounds.h"
 
 namespace sharpmax::test {
 namespace {
-
-struct Slopes {
-  Row s, s_error;           // beta not counted
-  double mean_error = 0.0;  // of D / A
-};
-
-Slopes threshold_slopes(const ExactRow& row) {
-  Slopes result{Row(row.weights.size()), Row(row.weights.size()), 0.0};
-  const double power = (2.0 - row.rule.alpha) / (row.rule.alpha - 1.0);
-  double sum = 0.0, error = 0.0;
-  for (std::size_t j = 0; j < row.weights.size(); ++j) {
-    const double root = std::pow(row.weights[j], row.rule.alpha - 1.0), reach = 4.0 * kFloatEpsilon;
-    result.s[j] = row.weights[j] > 0.0 ? std::pow(root, power) : 0.0;
-    if (row.weights[j] == 0.0 && row.scores[j] == -kInfinity) continue;
-    const double above = power == 0.0 ? result.s[j] : std::pow(root + reach, power);
-    const double below = power == 0.0 ? result.s[j] : std::pow(std::max(root - reach, 0.0), power);
-    const bool out_of_reach =
-        row.weights[j] == 0.0 &&
-        (row.rule.alpha - 1.0) * row.rule.beta * row.scores[j] - row.facts.threshold < -reach;
-    result.s_error[j] =
-        out_of_reach ? 0.0 : above - below + kFloatEpsilon * kRowRoundings * (1.0 + power) * result.s[j];
-    sum += result.s[j];
-    error += result.s_error[j];
-  }
-  result.mean_error = 2.0 * error / sum;
-  return result;
-}
-
-Slopes slopes_of(const ExactRow& row, const Row& weight_error) {
-  if (row.rule.kind == RuleKind::threshold) return threshold_slopes(row);
-  Slopes result{row.weights, weight_error, 0.0};
-  double error = 0.0, sum = 0.0;
-  for (std::size_t j = 0; j < row.weights.size(); ++j) {
-    error += weight_error[j];
-    sum += row.scores[j] == -kInfinity ? 0.0 : row.scores[j];
-  }
-  result.mean_error = error + kRowRoundings * kFloatEpsilon;
-  Row soft(row.scores.size());
-  weigh_row(Softmax{}, 0, row.scores, soft);
-  for (std::size_t j = 0; j < row.weights.size(); ++j) {
-    const double e = row.scores[j], gap = row.largest - e;
-    if (e == -kInfinity) {
-      result.s[j] = result.s_error[j] = 0.0;
-      continue;
-    }
-    double relative = kRowRoundings;
-    switch (row.rule.kind) {
-      case RuleKind::hard:
-        result.s[j] = soft[j];
-        relative += gap;
-        break;
-      case RuleKind::relu:
-        result.s[j] = 1.0 / static_cast<double>(row.keys);
-        break;
-      case RuleKind::proportional:
-        result.s[j] = 1.0 / sum;
-        break;
-      case RuleKind::softpick: {  // exp(e - shift) over its own sum, of which the largest has the most
-        const double shift = std::max(row.largest, 0.0);
-        double whole = 0.0;
-        for (const double x : row.scores)
-          whole += x == -kInfinity ? 0.0 : std::abs(std::expm1(x)) * std::exp(-shift);
-        result.s[j] = whole > 0.0 ? std::exp(e - shift) / whole : 0.0;
-        relative += std::abs(e - shift);
-        break;
-      }
-      case RuleKind::stick_breaking:
-        result.s[j] = 1.0 / (1.0 + std::exp(-e));
-        relative += std::abs(e);
-        break;
-      default:
-        result.s_error[j] += kRowRoundings * kFloatEpsilon * std::abs(result.s[j]);
-        continue;
-    }
-    result.s_error[j] = kFloatEpsilon * relative * result.s[j] + weight_error[j] + kLeastWeight;
-  }
-  return result;
-}
-
-// sparsemax's slopes jump where its support ends: rows with a key nearer to that than float can tell.
-bool undecided(const ExactRow& row) {
-  if (row.rule.kind != RuleKind::threshold || row.rule.alpha != 2.0) return false;
-  for (const double e : row.scores)
-    if (std::abs(row.rule.beta * e - row.facts.threshold) <
-        16.0 * kFloatEpsilon * (1.0 + std::abs(row.rule.beta * e)))
-      return true;
-  return false;
-}
 
 class RowGradientsAgainstOracle : public testing::TestWithParam<Setting> {};
 
@@ -127,6 +38,7 @@ TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
     for (const double x : d_weights) most = std::max(most, std::abs(x));
     const double beta = std::isfinite(exact.facts.temperature) ? std::abs(exact.facts.temperature) : 1.0;
     const double beta_error = temperature_slack(exact);
+    const LeanBounds lean = lean_bounds(exact, weight_error, d_weights, most);
     for_each_target([&](const std::string& target) {
       SCOPED_TRACE(target);
       const std::size_t lanes = 2 * vector_lanes(), chunks = (keys + lanes - 1) / lanes, stride = 3 * lanes;
@@ -145,7 +57,7 @@ TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
         const double bound =
             most * (beta * (2.0 * slopes.s_error[j] + std::abs(slopes.s[j]) * slopes.mean_error) +
                     2.0 * beta_error * std::abs(slopes.s[j])) +
-            4.0 * kFloatEpsilon * std::abs(d_scores[j]);
+            lean.d_scores[j] + 4.0 * kFloatEpsilon * std::abs(d_scores[j]);
         ASSERT_LE(std::abs(gradient[place(j)] - d_scores[j]), bound)
             << "key " << j << " of " << keys << ": " << gradient[place(j)] << ", wanted " << d_scores[j];
       }

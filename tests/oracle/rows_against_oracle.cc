@@ -62,7 +62,7 @@ struct Outcome {
 };
 
 constexpr std::int64_t kFirstKey = 1000;
-const RowWishes kEverything{.entropy = true, .peak = true, .support = true, .spread = true, .first = true,
+const RowWishes kEverything{.entropy = true, .peak = true, .peak_key = true, .support = true, .spread = true, .first = true,
                             .top = kTop, .gaps = kGapOctaves};
 
 void expect_weights(const ExactRow& exact, const Row& bounds, KernelRow& row, float scale) {

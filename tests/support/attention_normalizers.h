@@ -17,6 +17,7 @@ inline std::vector<std::string> normalizers_under_test() {
   for (const NormalizerInfo& info : family()) texts.emplace_back(info.name);
   for (const char* text :
        {"softmax:beta=2.5", "softmax:beta=0", "softmax:beta=-1", "entropy_target:nats=2", "peak_target:weight=0.9",
+        "entropy_target:nats=1,gradient=full", "peak_target:weight=0.6,gradient=full",
         "ssmax:s=0.43,b=0.2", "log_length:preset=qwen,length=16", "log_length:preset=llama4,floor=32",
         "log_length:preset=yarn,factor=4", "log_length:preset=yarn_dynamic,length=32", "entmax:alpha=1",
         "entmax:alpha=1.0001", "entmax:alpha=1.25", "entmax:alpha=1.75", "entmax:alpha=2", "asentmax:alpha=2,delta=0.5,beta=0.4",

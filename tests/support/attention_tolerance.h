@@ -36,6 +36,25 @@ enum class Decision {
   support,  // where a weight becomes 0
 };
 
+// The temperature of a target starts to move where the plain row just meets it. dH/de_k = -w_k (ln w_k + H), and
+// the peak p moves by p (1 - p) with its own score and as much with all the others. A kernel may take a target
+// by this fraction too low: rows/temperature_search-inl.h.
+inline constexpr double kTargetSlack = 3e-6;
+inline double gap_to_moving(const Rule& rule, const std::vector<double>& scores) {
+  const double top = *std::max_element(scores.begin(), scores.end());
+  double sum = 0.0, moment = 0.0, slope = 0.0;
+  for (const double e : scores) {
+    sum += std::exp(e - top);
+    moment += std::exp(e - top) * (e - top);
+  }
+  const double entropy = std::log(sum) - moment / sum, peak = 1.0 / sum;
+  if (rule.kind == RuleKind::peak_target) {
+    return (std::abs(peak - rule.target) - kTargetSlack * (1.0 - rule.target)) / (2.0 * peak * (1.0 - peak));
+  }
+  for (const double e : scores) slope += std::exp(e - top) / sum * std::abs(e - top - std::log(sum) + entropy);
+  return (std::abs(entropy - rule.target) - kTargetSlack * rule.target) / slope;
+}
+
 // The least change of a score that could change the decision, over the unmasked keys of one row.
 inline double decision_gap(const Rule& rule, Decision decision, const std::vector<double>& scores,
                            const std::vector<double>& weights) {
@@ -47,6 +66,9 @@ inline double decision_gap(const Rule& rule, Decision decision, const std::vecto
   };
   double nearest_to_zero = none;
   for (const double e : scores) nearest_to_zero = std::min(nearest_to_zero, std::abs(e));
+  if (decision == Decision::slopes && rule.full_gradient && rule.kind != RuleKind::surveyed) {
+    return gap_to_moving(rule, scores);
+  }
   switch (rule.kind) {
     case RuleKind::hard: return step(1);
     case RuleKind::top_k: return step(to_size(static_cast<std::int64_t>(rule.target)));

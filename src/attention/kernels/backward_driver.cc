@@ -245,17 +245,24 @@ void write_bias(const AnyMutableTensor<4>& to, std::span<const double> sums) {
   }
 }
 
+// Below it z = beta e leaves the range of float, and a gradient by beta, which is made of z / beta, with it.
+constexpr double kLeastStreamedTemperature = 0x1p-64;
+
 // Rules whose weights follow from score, temperature and log-partition alone, and whose temperature
 // stays small enough that beta * score keeps its digits.
 bool can_stream(const BackwardCall& call) {
   const Saved& saved = call.saved;
   if (!saved.out.present() || !saved.log_partition.present() || !saved.temperature.present()) return false;
-  if (call.gradients.parameters.present()) return false;
+  const RuleMoves moves = call.gradients.parameters.present() ? call.normalizer.definition().moves : RuleMoves{};
+  if (moves.alpha) return false;
+  const std::int64_t longest = static_cast<std::int64_t>(longest_of(call.segments)) + 1;
   for (std::int64_t h = 0; h < call.request.query.shape[1]; ++h) {
-    for (const std::int64_t keys : {std::int64_t{1}, static_cast<std::int64_t>(longest_of(call.segments)) + 1}) {
+    for (const std::int64_t keys : {std::int64_t{1}, longest}) {
       const Rule rule = rule_for(call.normalizer, h, keys);
       const bool plain = rule.kind == RuleKind::exponential || rule.kind == RuleKind::surveyed;
       if (!plain || rule.full_gradient) return false;
+      // Temperatures go one way with the length; that of a lone key (0 under ssmax) does not count.
+      if (moves.beta && keys > 1 && rule.beta < kLeastStreamedTemperature) return false;
     }
   }
   return true;

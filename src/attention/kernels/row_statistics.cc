@@ -12,6 +12,7 @@ RowWishes wishes_of(const RowStatistics* statistics) {
   if (statistics == nullptr) return wishes;
   wishes.entropy = statistics->entropy.present() || statistics->effective_support.present();
   wishes.peak = statistics->peak_weight.present() || statistics->peak_key.present();
+  wishes.peak_key = statistics->peak_key.present();
   wishes.support = statistics->support.present();
   wishes.spread = statistics->score_spread.present();
   wishes.first = statistics->first_weight.present();

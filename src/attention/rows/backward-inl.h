@@ -5,7 +5,9 @@
 //   sigmoid             s = w (1 - w), t = 0     relu       s = [w > 0] / n, t = 0
 //   hard                as softmax at beta = 1   proportional  s = 1 / sum e, t = w
 // but for softpick and stick_breaking, which say themselves what they do.
-// Keys of weight 0 have gradient 0 whatever their d_weights are, so garbage behind a mask stays there.
+// Where parameters are learnable, the gradient by the rule's own numbers (RuleGradient) comes out of the same
+// passes. Keys of weight 0 have gradient 0 whatever their d_weights are, so garbage behind a mask stays
+// there.
 #if defined(SHARPMAX_ROWS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHARPMAX_ROWS_BACKWARD_INL_H_
 #undef SHARPMAX_ROWS_BACKWARD_INL_H_
@@ -20,7 +22,10 @@
 #include <cstddef>
 #include <limits>
 
+#include "attention/rows/backward_exponential-inl.h"
+#include "attention/rows/backward_threshold-inl.h"
 #include "attention/rows/exponential-inl.h"
+#include "attention/rows/gradient-inl.h"
 #include "attention/rows/resolve-inl.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/specification-inl.h"
@@ -37,69 +42,6 @@ HWY_INLINE HWY_MAYBE_UNUSED void multiply(const ScoreRow& row, float factor) {
                 SHARPMAX_PASS { hn::StoreU(hn::Mul(hn::LoadU(d, data), by), d, data); });
 }
 
-HWY_INLINE HWY_MAYBE_UNUSED Floats where_positive(Floats weight, Floats value) {
-  return hn::IfThenElseZero(hn::Gt(weight, hn::Zero(FloatTag())), value);
-}
-
-struct SlopeSums {
-  double slopes = 0.0;  // of t
-  double mean = 0.0;    // of t dP
-};
-
-// Multiplies the weights by scale where they stand, and sums slope_of(weight).
-template <class SlopeOf>
-HWY_INLINE SlopeSums scale_and_sum(const ScoreRow& weights, float scale, const ScoreRow& d_weights,
-                                   const SlopeOf& slope_of) {
-  const FloatTag d;
-  const Floats factor = Splat(scale);
-  RowSum slopes, mean;
-  walk(
-      weights,
-      [&](std::size_t k, float* data, std::size_t) SHARPMAX_PASS {
-        const Floats weight = hn::Mul(hn::LoadU(d, data), factor);
-        const Floats slope = slope_of(weight);
-        const Floats d_weight = where_positive(weight, hn::LoadU(d, d_weights.data + (data - weights.data)));
-        slopes.add(k, slope);
-        mean.add_product(k, slope, d_weight);
-        hn::StoreU(weight, d, data);
-      },
-      [&]() SHARPMAX_PASS {
-        slopes.fold();
-        mean.fold();
-      });
-  return {slopes.value(), mean.value()};
-}
-
-// d_weights becomes factor * slope_of(weight) * (d_weight - mean).
-template <class SlopeOf>
-HWY_INLINE void write_gradient(const ScoreRow& weights, const ScoreRow& d_weights, double factor, double mean,
-                               const SlopeOf& slope_of) {
-  const FloatTag d;
-  const Floats by = Splat(static_cast<float>(factor)), centre = Splat(static_cast<float>(mean));
-  walk(weights, [&](std::size_t, const float* data, std::size_t) SHARPMAX_PASS {
-    float* const gradient = d_weights.data + (data - weights.data);
-    const Floats weight = hn::LoadU(d, data);
-    const Floats centred = where_positive(weight, hn::Sub(hn::LoadU(d, gradient), centre));
-    hn::StoreU(hn::Mul(hn::Mul(by, slope_of(weight)), centred), d, gradient);
-  });
-}
-
-HWY_NOINLINE inline void backward_exponential(const ScoreRow& weights, float scale, const ScoreRow& d_weights,
-                                              double beta) {
-  const auto itself = [](Floats w) SHARPMAX_PASS { return w; };
-  const SlopeSums sums = scale_and_sum(weights, scale, d_weights, itself);
-  // A target that ties put out of reach: the weights are constants.
-  if (std::isinf(beta)) return fill(d_weights, 0.0f);
-  write_gradient(weights, d_weights, beta, sums.mean, itself);
-}
-
-template <class SlopeOf>
-HWY_INLINE void backward_threshold(const ScoreRow& weights, float scale, const ScoreRow& d_weights,
-                                   double beta, const SlopeOf& slope_of) {
-  const SlopeSums sums = scale_and_sum(weights, scale, d_weights, slope_of);
-  write_gradient(weights, d_weights, beta, sums.mean / sums.slopes, slope_of);
-}
-
 HWY_NOINLINE inline void backward_hard(const ScoreRow& weights, const ScoreRow& d_weights, float max,
                                        RowWorkspace& workspace) {
   // The softmax stands in the copy of the scores; both rows are brought into its layout.
@@ -108,7 +50,7 @@ HWY_NOINLINE inline void backward_hard(const ScoreRow& weights, const ScoreRow& 
   const ScoreRow flat{.data = workspace.candidates(), .chunks = 1, .stride = size, .lanes = size};
   const ExponentialSums sums = sweep<Moment::no, Store::yes>(soft, max, 1.0);
   copy_out(d_weights, flat.data);
-  backward_exponential(soft, static_cast<float>(1.0 / sums.sum), flat, 1.0);
+  backward_softmax(soft, static_cast<float>(1.0 / sums.sum), flat, 1.0);
   put_back(flat.data, d_weights);
 }
 
@@ -148,15 +90,35 @@ HWY_NOINLINE inline void backward_stick_breaking(const ScoreRow& weights, const 
   });
 }
 
-// Whether this rule's gradient is written below, for its scores and for the parameters wanted.
-HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition& definition,
-                                              bool parameters_wanted) {
-  if (rule.full_gradient) return false;
-  const bool stopped = rule.kind == RuleKind::entropy_target || rule.kind == RuleKind::peak_target;
-  if (parameters_wanted && !stopped) {
-    for (const ParameterSpec& parameter : definition.parameters)
-      if (parameter.learnable) return false;
+// 1 / (1 + exp(-(e + b))), which moves with b as with every score.
+HWY_NOINLINE inline void backward_sigmoid(const GradientCall& call) {
+  RowSum d_offset;
+  write_gradient(
+      call.weights, call.d_weights, 1.0, 0.0, [](Floats w) SHARPMAX_PASS { return hn::NegMulAdd(w, w, w); },
+      [&](std::size_t k, std::size_t, Floats, Floats slope, Floats centred)
+          SHARPMAX_PASS { d_offset.add_product(k, slope, centred); },
+      [&]() SHARPMAX_PASS { d_offset.fold(); });
+  call.d_rule.offset = d_offset.value();
+}
+
+// Whether the kind's gradient by the rule's numbers that move is written here.
+HWY_INLINE HWY_MAYBE_UNUSED bool knows_moves(const Rule& rule, const RuleMoves& moves) {
+  switch (rule.kind) {
+    case RuleKind::exponential:
+    case RuleKind::top_k:
+      return !moves.alpha;  // entmax at alpha = 1 is of this kind
+    case RuleKind::entropy_target:
+    case RuleKind::peak_target:
+    case RuleKind::threshold:
+    case RuleKind::sigmoid:
+      return true;
+    default:
+      return !(moves.beta || moves.sink || moves.alpha || moves.target || moves.offset);
   }
+}
+
+// Whether this rule's gradient is written here.
+HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule) {
   switch (rule.kind) {
     case RuleKind::exponential:
     case RuleKind::top_k:
@@ -164,6 +126,7 @@ HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition
     case RuleKind::threshold:
       return has_threshold_kernel(rule);
     case RuleKind::surveyed:
+      return !rule.full_gradient;
     case RuleKind::entropy_target:
     case RuleKind::peak_target:
     case RuleKind::hard:
@@ -178,63 +141,76 @@ HWY_INLINE HWY_MAYBE_UNUSED bool has_backward(const Rule& rule, const Definition
   }
 }
 
-HWY_INLINE HWY_MAYBE_UNUSED void backward_by_kind(const Rule& rule, const ScoreRow& weights,
-                                                  const RowOutcome& out, const ScoreRow& d_weights, float max,
-                                                  double keys, RowWorkspace& workspace) {
+HWY_INLINE HWY_MAYBE_UNUSED void backward_by_kind(const GradientCall& call) {
   const auto one = [](Floats w) SHARPMAX_PASS { return where_positive(w, Splat(1.0f)); };
-  const Exponential threshold_slope(2.0 - rule.alpha);
-  switch (rule.kind) {
+  const ScoreRow &weights = call.weights, &d_weights = call.d_weights;
+  switch (call.rule.kind) {
     case RuleKind::threshold:
-      if (rule.alpha == 2.0) return backward_threshold(weights, out.scale, d_weights, rule.beta, one);
-      if (rule.alpha == 1.5)
-        return backward_threshold(weights, out.scale, d_weights, rule.beta,
-                                  [](Floats w) SHARPMAX_PASS { return hn::Sqrt(w); });
-      return backward_threshold(weights, out.scale, d_weights, rule.beta,
-                                [&](Floats w) SHARPMAX_PASS { return power_of(w, threshold_slope); });
+      return backward_by_threshold(call);
     case RuleKind::sigmoid:
-      return write_gradient(weights, d_weights, 1.0, 0.0,
-                            [](Floats w) SHARPMAX_PASS { return hn::NegMulAdd(w, w, w); });
+      return backward_sigmoid(call);
     case RuleKind::relu:
-      multiply(weights, out.scale);
-      return write_gradient(weights, d_weights, 1.0 / keys, 0.0, one);
+      multiply(weights, call.out.scale);
+      return write_gradient(weights, d_weights, 1.0 / call.keys, 0.0, one);
     case RuleKind::proportional: {
       const SlopeSums sums =
-          scale_and_sum(weights, out.scale, d_weights, [](Floats w) SHARPMAX_PASS { return w; });
-      return write_gradient(weights, d_weights, out.scale, sums.mean, one);
+          scale_and_sum(weights, call.out.scale, d_weights, [](Floats w) SHARPMAX_PASS { return w; });
+      return write_gradient(weights, d_weights, call.out.scale, sums.mean, one);
     }
     case RuleKind::hard:
-      return backward_hard(weights, d_weights, max, workspace);
+      return backward_hard(weights, d_weights, call.max, call.workspace);
     case RuleKind::softpick:
-      return backward_softpick(weights, out.scale, d_weights, max, workspace.scores());
+      return backward_softpick(weights, call.out.scale, d_weights, call.max, call.workspace.scores());
     case RuleKind::stick_breaking:
-      return backward_stick_breaking(weights, d_weights, workspace.scores());
+      return backward_stick_breaking(weights, d_weights, call.workspace.scores());
     default:
-      return backward_exponential(weights, out.scale, d_weights, out.facts.temperature);
+      return backward_exponential(call);
   }
+}
+
+HWY_INLINE HWY_MAYBE_UNUSED bool needs_scores(const Rule& rule, const RuleMoves& wanted) {
+  return wanted.beta || rule.full_gradient || rule.kind == RuleKind::hard ||
+         rule.kind == RuleKind::softpick || rule.kind == RuleKind::stick_breaking;
+}
+
+HWY_INLINE HWY_MAYBE_UNUSED void poison(const Definition& definition, std::span<double> d_parameters) {
+  for (std::size_t i = 0; i < d_parameters.size(); ++i)
+    if (definition.parameters[i].learnable) d_parameters[i] = kNoValue;
 }
 
 HWY_NOINLINE inline void BackwardRow(const RowTask& task, const ScoreRow& scores, const ScoreRow& d_weights,
                                      RowWorkspace& workspace, std::span<double> d_parameters) {
   const Definition& definition = task.normalizer->definition();
+  const HeadParameters parameters(task.normalizer->parameters(), task.head);
   const double keys = static_cast<double>(task.keys >= 0 ? task.keys : count_keys(scores));
   if (keys == 0.0) {
     fill(scores, 0.0f);
     return fill(d_weights, 0.0f);
   }
-  const Rule rule = definition.rule(HeadParameters(task.normalizer->parameters(), task.head), keys);
-  if (!has_backward(rule, definition, !d_parameters.empty()))
-    return backward_by_specification(task, scores, d_weights, workspace, d_parameters);
+  const Rule rule = definition.rule(parameters, keys);
+  const RuleMoves wanted = d_parameters.empty() ? RuleMoves{} : definition.moves;
+  const auto by_specification = [&]() HWY_ATTR {
+    backward_by_specification(task, scores, d_weights, workspace, d_parameters);
+  };
+  if (!has_backward(rule) || !knows_moves(rule, wanted)) return by_specification();
   const float max = largest(scores);
-  const bool needs_scores =
-      rule.kind == RuleKind::hard || rule.kind == RuleKind::softpick || rule.kind == RuleKind::stick_breaking;
-  if (needs_scores) copy_out(scores, workspace.scores());
+  if (needs_scores(rule, wanted)) copy_out(scores, workspace.scores());
   RowOutcome out;
   ResolveRow(task, {}, scores, workspace, out);
   if (std::isnan(out.scale)) {
     fill(scores, out.scale);
-    return fill(d_weights, out.scale);
+    fill(d_weights, out.scale);
+    return poison(definition, d_parameters);
   }
-  backward_by_kind(rule, scores, out, d_weights, max, keys, workspace);
+  if (rule.full_gradient && out.facts.temperature > kLargestTemperature &&
+      !std::isinf(out.facts.temperature)) {
+    put_back(workspace.scores(), scores);  // gaps too small for float to tell how they move it
+    return by_specification();
+  }
+  RuleGradient d_rule;
+  backward_by_kind({rule, scores, out, d_weights, max, keys, workspace, wanted, d_rule});
+  if (!d_parameters.empty() && definition.through_rule != nullptr)
+    definition.through_rule(parameters, keys, d_rule, d_parameters);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

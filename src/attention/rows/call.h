@@ -16,6 +16,7 @@ struct RowCall {
   float max;        // the largest score, finite
   float few_above;  // scores that few, or some, of the keys exceed: rows/scan-inl.h
   float some_above;
+  float least;  // of the unmasked scores, where gaps or spread are wanted
   double keys;  // unmasked
   RowWorkspace& workspace;
   RowOutcome& out;

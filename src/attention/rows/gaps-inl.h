@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "attention/rows/call.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
 
@@ -37,15 +38,13 @@ HWY_INLINE HWY_MAYBE_UNUSED float nearest_within(float max, double gap) {
   const double top = max;
   const auto within = [&](std::int64_t place) { return top - static_cast<double>(float_at(place)) <= gap; };
   const std::int64_t lowest = place_of(std::numeric_limits<float>::lowest());
+  const double edge = std::max(top - gap, static_cast<double>(std::numeric_limits<float>::lowest()));
+  // Nearly always the difference rounded up ...
+  const float rounded = static_cast<float>(edge);
+  const std::int64_t guess = place_of(rounded) + (static_cast<double>(rounded) < edge ? 1 : 0);
+  if (guess > lowest && within(guess) && !within(guess - 1)) return float_at(guess);
+  // ... but next to 0 floats are so dense that many differ from max by the same double.
   std::int64_t inside = place_of(max), outside = lowest - 1;
-  // Nearly always the rounded difference or a neighbour; but next to 0 floats are so dense that many
-  // differ from max by the same double.
-  const std::int64_t guess =
-      place_of(static_cast<float>(std::max(top - gap, static_cast<double>(float_at(lowest)))));
-  for (const std::int64_t place : {guess - 2, guess - 1, guess, guess + 1, guess + 2}) {
-    if (place <= outside || place >= inside) continue;
-    (within(place) ? inside : outside) = place;
-  }
   while (inside - outside > 1) {
     const std::int64_t middle = outside + (inside - outside) / 2;
     (within(middle) ? inside : outside) = middle;
@@ -53,47 +52,72 @@ HWY_INLINE HWY_MAYBE_UNUSED float nearest_within(float max, double gap) {
   return float_at(inside);
 }
 
-// With their counts they fill the registers of the smaller instruction sets.
-inline constexpr std::size_t kGapsAPass = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+// Where a mask is a vector of 0 and -1 it counts by itself; elsewhere an addition takes it for the price of
+// one, and making a vector of it would cost as much as the comparison.
+inline constexpr bool kMasksAreVectors = HWY_TARGET > HWY_AVX3;
 
-HWY_INLINE HWY_MAYBE_UNUSED void count_gaps_of_pass(const ScoreRow& row, const float* limits, std::int64_t* counts) {
+// Counts stay in registers, one vector a gap.
+template <std::size_t kGaps>
+HWY_NOINLINE void count_gaps_of_pass(const ScoreRow& row, const float* limits, std::int64_t* counts) {
   const FloatTag d;
-  std::size_t inside[kGapsAPass] = {};
-  Floats limit[kGapsAPass];
-  for (std::size_t i = 0; i < kGapsAPass; ++i) limit[i] = Splat(limits[i]);
+  const IntTag di;
+  Ints inside[kGaps];
+  Floats limit[kGaps];
+  for (std::size_t i = 0; i < kGaps; ++i) {
+    inside[i] = hn::Zero(di);
+    limit[i] = Splat(limits[i]);
+  }
   walk(row, [&](std::size_t, const float* data, std::size_t) SHARPMAX_PASS {
     const Floats e = hn::LoadU(d, data);
-    for (std::size_t i = 0; i < kGapsAPass; ++i) inside[i] += hn::CountTrue(d, hn::Ge(e, limit[i]));
+    for (std::size_t i = 0; i < kGaps; ++i) {
+      const auto within = hn::RebindMask(di, hn::Ge(e, limit[i]));
+      if constexpr (kMasksAreVectors) {
+        inside[i] = hn::Sub(inside[i], hn::VecFromMask(di, within));
+      } else {
+        inside[i] = hn::IfThenElse(within, hn::Add(inside[i], hn::Set(di, 1)), inside[i]);
+      }
+    }
   });
-  for (std::size_t i = 0; i < kGapsAPass; ++i) counts[i] = static_cast<std::int64_t>(inside[i]);
+  for (std::size_t i = 0; i < kGaps; ++i) counts[i] = sum_of_counts(inside[i]);
 }
 
-HWY_INLINE HWY_MAYBE_UNUSED float least_unmasked(const ScoreRow& row) {
-  const FloatTag d;
-  Floats least[4] = {Splat(kInfinity), Splat(kInfinity), Splat(kInfinity), Splat(kInfinity)};
-  walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
-    const Floats e = hn::LoadU(d, data);
-    least[k] = hn::Min(least[k], hn::IfThenElse(hn::Eq(e, Splat(-kInfinity)), Splat(kInfinity), e));
-  });
-  return hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(least[0], least[1]), hn::Min(least[2], least[3]))));
+inline constexpr std::size_t kGapsAPass = 8;
+
+HWY_INLINE HWY_MAYBE_UNUSED void count_some_gaps(const ScoreRow& row, std::size_t gaps, const float* limits,
+                                                 std::int64_t* counts) {
+  switch (gaps) {
+    case 1:
+      return count_gaps_of_pass<1>(row, limits, counts);
+    case 2:
+      return count_gaps_of_pass<2>(row, limits, counts);
+    case 3:
+      return count_gaps_of_pass<3>(row, limits, counts);
+    case 4:
+      return count_gaps_of_pass<4>(row, limits, counts);
+    case 5:
+      return count_gaps_of_pass<5>(row, limits, counts);
+    case 6:
+      return count_gaps_of_pass<6>(row, limits, counts);
+    case 7:
+      return count_gaps_of_pass<7>(row, limits, counts);
+    default:
+      return count_gaps_of_pass<8>(row, limits, counts);
+  }
 }
 
-// `keys`: the unmasked ones. Gaps ascend, so from the first that holds them all the rest do too.
-HWY_NOINLINE inline void count_gaps(const ScoreRow& row, float max, double keys, std::span<const double> gaps,
-                                    std::int64_t* counts) {
-  const float least = least_unmasked(row);
+// Gaps ascend, so from the first that holds all unmasked keys the rest do too.
+HWY_NOINLINE inline void count_gaps(const RowCall& call) {
+  const std::span<const double> gaps = call.wishes.gaps;
+  std::int64_t* const counts = call.out.gap_counts;
   std::size_t wide = gaps.size();
-  while (wide > 0 && static_cast<double>(max) - static_cast<double>(least) <= gaps[wide - 1]) {
-    counts[--wide] = static_cast<std::int64_t>(keys);
+  while (wide > 0 && static_cast<double>(call.max) - static_cast<double>(call.least) <= gaps[wide - 1]) {
+    counts[--wide] = static_cast<std::int64_t>(call.keys);
   }
   for (std::size_t first = 0; first < wide; first += kGapsAPass) {
     const std::size_t here = HWY_MIN(kGapsAPass, wide - first);
     float limits[kGapsAPass];
-    std::int64_t found[kGapsAPass];
-    for (std::size_t i = 0; i < kGapsAPass; ++i)
-      limits[i] = i < here ? nearest_within(max, gaps[first + i]) : kInfinity;
-    count_gaps_of_pass(row, limits, found);
-    for (std::size_t i = 0; i < here; ++i) counts[first + i] = found[i];
+    for (std::size_t i = 0; i < here; ++i) limits[i] = nearest_within(call.max, gaps[first + i]);
+    count_some_gaps(call.row, here, limits, counts + first);
   }
 }
 

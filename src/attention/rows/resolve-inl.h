@@ -108,10 +108,10 @@ HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_by_kind(const RowCall& call) {
 
 HWY_INLINE HWY_MAYBE_UNUSED void record_scores(const RowCall& call, Order order) {
   const RowWishes& wishes = call.wishes;
-  if (wishes.peak && order != Order::unrelated)
+  if (wishes.peak_key && order != Order::unrelated)
     call.out.peak_key = call.task.first_key + index_of(call.row, call.max);
-  if (wishes.spread) call.out.score_spread = static_cast<double>(call.max) - least(call.row);
-  if (!wishes.gaps.empty()) count_gaps(call.row, call.max, call.keys, wishes.gaps, call.out.gap_counts);
+  if (wishes.spread) call.out.score_spread = static_cast<double>(call.max) - call.least;
+  if (!wishes.gaps.empty()) count_gaps(call);
   if (wishes.top == 0) return;
   if (order == Order::strict) {
     record_top_keys(call, call.row);
@@ -138,7 +138,9 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order
 HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
                                     RowWorkspace& workspace, RowOutcome& out) {
   leave_without_statistics(wishes, 0.0, out);
-  const auto [max, few_above, some_above] = maxima_of(row);
+  const bool needs_least = wishes.spread || !wishes.gaps.empty();
+  const auto [max, few_above, some_above, least] =
+      needs_least ? maxima_of<Least::yes>(row) : maxima_of<Least::no>(row);
   if (!(max > -kInfinity) && !has_nan(row)) {
     fill(row, 0.0f);
     out.facts.log_partition = -std::numeric_limits<double>::infinity();
@@ -148,7 +150,7 @@ HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes
   const double keys = static_cast<double>(task.keys >= 0 ? task.keys : count_keys(row));
   const HeadParameters parameters(task.normalizer->parameters(), task.head);
   const Rule rule = task.normalizer->definition().rule(parameters, keys);
-  const RowCall call{task, wishes, row, rule, max, few_above, some_above, keys, workspace, out};
+  const RowCall call{task, wishes, row, rule, max, few_above, some_above, least, keys, workspace, out};
   const Order order = order_of(rule);
   record_scores(call, order);
   Weighed weighed = weigh_by_kind(call);

@@ -24,7 +24,8 @@ struct ScoreRow {
 // Which by-products a row should leave. The kernels pay only for what is asked.
 struct RowWishes {
   bool entropy = false;    // entropy
-  bool peak = false;       // peak_weight and peak_key
+  bool peak = false;       // peak_weight
+  bool peak_key = false;   // peak_key; peak too
   bool support = false;    // support
   bool spread = false;     // score_spread
   bool first = false;      // first_weight

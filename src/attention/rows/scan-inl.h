@@ -26,41 +26,36 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 struct Maxima {
   float largest;
   // The least of the maxima of L disjoint parts of the row: of keys in no order about L ln L lie above it.
-  float few_above;   // L: the lanes of a vector
-  float some_above;  // four times as many
+  float few_above;          // L: the lanes of a vector
+  float some_above;         // four times as many
+  float least = kInfinity;  // of the keys that are not masked; +inf where there is none, or nobody asked
 };
-HWY_INLINE HWY_MAYBE_UNUSED Maxima maxima_of(const ScoreRow& row) {
+
+enum class Least { no, yes };
+
+template <Least kLeast>
+HWY_INLINE Maxima maxima_of(const ScoreRow& row) {
   const FloatTag d;
-  Floats top[4] = {Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity), Splat(-kInfinity)};
-  walk(row, [&](std::size_t k, const float* data, std::size_t)
-                SHARPMAX_PASS { top[k] = hn::Max(hn::LoadU(d, data), top[k]); });
+  const Floats masked = Splat(-kInfinity), none = Splat(kInfinity);
+  Floats top[4] = {masked, masked, masked, masked}, low[4] = {none, none, none, none};
+  walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
+    const Floats e = hn::LoadU(d, data);
+    top[k] = hn::Max(e, top[k]);
+    if constexpr (kLeast == Least::yes) low[k] = hn::Min(hn::IfThenElse(hn::Eq(e, masked), none, e), low[k]);
+  });
   const Floats joined = hn::Max(hn::Max(top[0], top[1]), hn::Max(top[2], top[3]));
   const Floats least = hn::Min(hn::Min(top[0], top[1]), hn::Min(top[2], top[3]));
   return {hn::GetLane(hn::MaxOfLanes(d, joined)), hn::GetLane(hn::MinOfLanes(d, joined)),
-          hn::GetLane(hn::MinOfLanes(d, least))};
+          hn::GetLane(hn::MinOfLanes(d, least)),
+          hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]))))};
 }
-HWY_INLINE HWY_MAYBE_UNUSED float largest(const ScoreRow& row) { return maxima_of(row).largest; }
-
-// Of the keys that are not masked: +inf where there is none.
-HWY_INLINE HWY_MAYBE_UNUSED float least(const ScoreRow& row) {
-  const FloatTag d;
-  Floats low[4] = {Splat(kInfinity), Splat(kInfinity), Splat(kInfinity), Splat(kInfinity)};
-  walk(row, [&](std::size_t k, const float* data, std::size_t) SHARPMAX_PASS {
-    const Floats e = hn::LoadU(d, data);
-    low[k] = hn::Min(hn::IfThenElse(hn::Eq(e, Splat(-kInfinity)), Splat(kInfinity), e), low[k]);
-  });
-  return hn::GetLane(hn::MinOfLanes(d, hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]))));
-}
+HWY_INLINE HWY_MAYBE_UNUSED float largest(const ScoreRow& row) { return maxima_of<Least::no>(row).largest; }
 
 HWY_INLINE HWY_MAYBE_UNUSED std::int64_t sum_of_counts(Ints counts) {
-  HWY_ALIGN std::int32_t lanes[HWY_LANES(float)];
-  hn::Store(counts, IntTag(), lanes);
-  std::int64_t total = 0;
-  for (const std::int32_t lane : lanes) total += lane;
-  return total;
+  return hn::GetLane(hn::SumOfLanes(IntTag(), counts));
 }
 
-// How many elements fulfil a condition. Each lane counts in 32 bits: rows up to 2^31 keys.
+// How many elements fulfil a condition, counted in 32 bits: rows of less than 2^31 keys.
 template <class Condition>
 HWY_INLINE std::int64_t count_if(const ScoreRow& row, const Condition& holds) {
   const FloatTag d;

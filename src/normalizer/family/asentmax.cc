@@ -19,17 +19,22 @@ RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
   return entmax_weigh(parameters[kAlpha], temperature_of(parameters, n), scores, weights);
 }
 
+void through_rule(const HeadParameters& parameters, double n, const RuleGradient& d_rule,
+                  std::span<double> d_parameters) {
+  const double growth = std::pow(length_of(n), parameters[kGamma]);
+  d_parameters[kAlpha] += d_rule.alpha;
+  d_parameters[kDelta] += d_rule.beta;
+  d_parameters[kBeta] += d_rule.beta * growth;
+  d_parameters[kGamma] += d_rule.beta * parameters[kBeta] * growth * std::log(length_of(n));
+}
+
 void backward(const HeadParameters& parameters, std::span<const double> scores,
               std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
               std::span<double> d_parameters) {
   const double n = static_cast<double>(scores.size());
   const EntmaxGradient gradient = entmax_backward(parameters[kAlpha], temperature_of(parameters, n), scores,
                                                   weights, d_weights, d_scores);
-  const double growth = std::pow(length_of(n), parameters[kGamma]);
-  d_parameters[kAlpha] += gradient.alpha;
-  d_parameters[kDelta] += gradient.beta;
-  d_parameters[kBeta] += gradient.beta * growth;
-  d_parameters[kGamma] += gradient.beta * parameters[kBeta] * growth * std::log(length_of(n));
+  through_rule(parameters, n, {.beta = gradient.beta, .alpha = gradient.alpha}, d_parameters);
 }
 
 ParameterSpec any_number(std::string_view name) {
@@ -69,6 +74,8 @@ const Definition& asentmax() {
       },
       .rule = [](const HeadParameters& p,
                  double n) { return threshold_rule(p[kAlpha], temperature_of(p, n)); },
+      .moves = {.beta = true, .alpha = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

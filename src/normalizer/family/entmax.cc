@@ -13,6 +13,10 @@ void backward(const HeadParameters& parameters, std::span<const double> scores,
   d_parameters[0] += entmax_backward(parameters[0], 1.0, scores, weights, d_weights, d_scores).alpha;
 }
 
+void through_rule(const HeadParameters&, double, const RuleGradient& d_rule, std::span<double> d_parameters) {
+  d_parameters[0] += d_rule.alpha;
+}
+
 }  // namespace
 
 AnyNormalizer::AnyNormalizer(const Entmax& entmax) : AnyNormalizer("entmax", {{"alpha", entmax.alpha}}) {}
@@ -39,6 +43,8 @@ const Definition& entmax() {
         return p[0] > kLargestAlphaBackward ? kEntmaxNoBackward : std::string_view();
       },
       .rule = [](const HeadParameters& p, double) { return threshold_rule(p[0], 1.0); },
+      .moves = {.alpha = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

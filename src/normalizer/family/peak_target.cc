@@ -54,6 +54,10 @@ Rule rule(const HeadParameters& parameters, double) {
           .full_gradient = parameters[kGradient] != 0.0};
 }
 
+void through_rule(const HeadParameters&, double, const RuleGradient& d_rule, std::span<double> d_parameters) {
+  d_parameters[kWeight] += d_rule.target;
+}
+
 }  // namespace
 
 AnyNormalizer::AnyNormalizer(const PeakTarget& target)
@@ -82,6 +86,8 @@ const Definition& peak_target() {
       .weigh = weigh,
       .backward = backward,
       .rule = rule,
+      .moves = {.target = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

@@ -33,6 +33,11 @@ void backward(const HeadParameters& parameters, std::span<const double> scores,
   if (!std::isnan(parameters[0])) d_parameters[0] += d_offset.value();
 }
 
+void through_rule(const HeadParameters& parameters, double, const RuleGradient& d_rule,
+                  std::span<double> d_parameters) {
+  if (!std::isnan(parameters[0])) d_parameters[0] += d_rule.offset;
+}
+
 }  // namespace
 
 AnyNormalizer::AnyNormalizer(const Sigmoid& sigmoid) : AnyNormalizer("sigmoid", {{"b", sigmoid.b}}) {}
@@ -55,6 +60,8 @@ const Definition& sigmoid() {
       .backward = backward,
       .rule = [](const HeadParameters& p,
                  double n) { return Rule{.kind = RuleKind::sigmoid, .offset = offset_of(p, n)}; },
+      .moves = {.offset = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

@@ -41,6 +41,10 @@ void backward(const HeadParameters& parameters, std::span<const double> scores,
   }
 }
 
+void through_rule(const HeadParameters&, double, const RuleGradient& d_rule, std::span<double> d_parameters) {
+  d_parameters[0] += d_rule.sink;
+}
+
 }  // namespace
 
 AnyNormalizer::AnyNormalizer(const Sink& sink) : AnyNormalizer("sink", {{"c", sink.c}}) {}
@@ -63,6 +67,8 @@ const Definition& sink() {
       .backward = backward,
       .rule = [](const HeadParameters& p,
                  double) { return Rule{.kind = RuleKind::exponential, .sink = p[0]}; },
+      .moves = {.sink = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

@@ -13,6 +13,10 @@ void backward(const HeadParameters& parameters, std::span<const double> scores,
   d_parameters[0] += softmax_backward(parameters[0], scores, weights, d_weights, d_scores);
 }
 
+void through_rule(const HeadParameters&, double, const RuleGradient& d_rule, std::span<double> d_parameters) {
+  d_parameters[0] += d_rule.beta;
+}
+
 }  // namespace
 
 AnyNormalizer::AnyNormalizer(const Softmax& softmax) : AnyNormalizer("softmax", {{"beta", softmax.beta}}) {}
@@ -31,6 +35,8 @@ const Definition& softmax() {
       .weigh = weigh,
       .backward = backward,
       .rule = [](const HeadParameters& p, double) { return exponential_rule(p[0]); },
+      .moves = {.beta = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

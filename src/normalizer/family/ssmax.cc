@@ -15,13 +15,18 @@ RowFacts weigh(const HeadParameters& parameters, std::span<const double> scores,
   return softmax_at(temperature_of(parameters, static_cast<double>(scores.size())), scores, weights);
 }
 
+void through_rule(const HeadParameters&, double n, const RuleGradient& d_rule,
+                  std::span<double> d_parameters) {
+  d_parameters[kS] += d_rule.beta * std::log(n);
+  d_parameters[kB] += d_rule.beta;
+}
+
 void backward(const HeadParameters& parameters, std::span<const double> scores,
               std::span<const double> weights, std::span<const double> d_weights, std::span<double> d_scores,
               std::span<double> d_parameters) {
   const double n = static_cast<double>(scores.size());
   const double d_beta = softmax_backward(temperature_of(parameters, n), scores, weights, d_weights, d_scores);
-  d_parameters[kS] += d_beta * std::log(n);
-  d_parameters[kB] += d_beta;
+  through_rule(parameters, n, {.beta = d_beta}, d_parameters);
 }
 
 }  // namespace
@@ -42,6 +47,8 @@ const Definition& ssmax() {
       .weigh = weigh,
       .backward = backward,
       .rule = [](const HeadParameters& p, double n) { return exponential_rule(temperature_of(p, n)); },
+      .moves = {.beta = true},
+      .through_rule = through_rule,
   };
   return definition;
 }

@@ -63,6 +63,10 @@ Rule rule(const HeadParameters& parameters, double n) {
   return result;
 }
 
+void through_rule(const HeadParameters&, double, const RuleGradient& d_rule, std::span<double> d_parameters) {
+  d_parameters[kBeta] += d_rule.beta;
+}
+
 }  // namespace
 
 AnyNormalizer::AnyNormalizer(const TopK& top_k)
@@ -84,6 +88,8 @@ const Definition& top_k() {
       .weigh = weigh,
       .backward = backward,
       .rule = rule,
+      .moves = {.beta = true},
+      .through_rule = through_rule,
   };
   return definition;
 }
