@@ -28,7 +28,8 @@ QKV = ((2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6))
 PARAMETERS = torch.tensor([[1.2, 1.4, 1.6, 1.8]], dtype=torch.float64)
 CONFIGURATIONS = {
     "softmax, saving": lambda: arguments(tensors(*QKV), wishes=SAVED),
-    "bfloat16, no gradient": lambda: arguments(tensors(*QKV, dtype=torch.bfloat16, grad=False)),
+    "float16, no gradient": lambda: arguments(tensors(*QKV, dtype=torch.float16, grad=False)),
+    "bfloat16": lambda: arguments(tensors(*QKV, dtype=torch.bfloat16)),
     "two dimensions, causal": lambda: arguments(
         tensors((3, 8), (5, 8), (5, 8)), masks=Masks("bottom-right", 2, 1, 0.3, 5.0)
     ),
