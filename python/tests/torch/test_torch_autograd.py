@@ -173,9 +173,11 @@ def test_parameters_of_a_head_get_that_heads_gradient_and_shared_ones_the_sum(wa
     for values in (per_head, mixed):
         rule = st.Parametrized("ssmax", **dict(zip(names, values)))
         out = sharpmax.attention(query, key, value, enable_gqa=True, normalizer=rule)
+        by_value = rule.__sharpmax_normalizer__()
+        assert torch.equal(out.detach(), sharpmax.attention(query, key, value, enable_gqa=True, normalizer=by_value))
         found = torch.autograd.grad(out, values, d_out)
         wanted = sharpmax.attention_backward(
-            d_out, query, key, value, enable_gqa=True, normalizer=rule.__sharpmax_normalizer__(), needs=("parameters",)
+            d_out, query, key, value, enable_gqa=True, normalizer=by_value, needs=("parameters",)
         ).parameters
         for name, value_tensor, gradient in zip(names, values, found):
             exact = wanted[name] if value_tensor.numel() == 4 else wanted[name].sum().reshape(1)
