@@ -172,3 +172,34 @@ def test_strided_inputs_as_models_have_them():
     with_strided_features = tuple(tensor.transpose(-1, -2).contiguous().transpose(-1, -2) for tensor in tensors)
     found = sharpmax.attention(*with_strided_features, is_causal=True)
     assert_as_good_as(found, plain, exact, "last dimension strided")
+
+
+# Shapes of query, key, value and attn_mask that torch broadcasts; whether heads are grouped; what is hidden.
+RECORDED = {
+    "plain": ([(2, 3, 19, 16), (2, 3, 23, 16), (2, 3, 23, 16)], {}),
+    "causal": ([(2, 3, 19, 16), (2, 3, 19, 16), (2, 3, 19, 16)], {"is_causal": True}),
+    "grouped": ([(2, 6, 19, 16), (2, 2, 23, 16), (2, 2, 23, 16)], {"enable_gqa": True}),
+    "two dimensions": ([(19, 16), (23, 16), (23, 16)], {}),
+    "one key head": ([(2, 3, 19, 16), (2, 1, 23, 16), (2, 1, 23, 16)], {}),
+    "one batch of keys": ([(2, 3, 19, 16), (1, 3, 23, 16), (1, 3, 23, 16)], {}),
+    "five dimensions": ([(2, 2, 3, 9, 16), (2, 2, 3, 11, 16), (2, 2, 3, 11, 16)], {}),
+    "bias": ([(2, 3, 19, 16), (2, 3, 23, 16), (2, 3, 23, 16), (3, 1, 23)], {}),
+    "bias of all": ([(2, 3, 19, 16), (2, 3, 23, 16), (2, 3, 23, 16), (2, 3, 19, 23)], {"scale": 0.5}),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_autograd_gives_torchs_gradients_of_whatever_is_broadcast(name):
+    shapes, options = RECORDED[name]
+    tensors = random_tensors(21, *shapes)
+    gradients = {}
+    for dtype in (torch.float32, torch.float64):
+        leaves = differentiable(dtype, *tensors)
+        with sdpa_kernel(SDPBackend.MATH):
+            out = sdpa(*leaves, **options)
+        (d_out,) = random_tensors(22, out.shape)
+        gradients[dtype] = torch.autograd.grad(out, leaves, d_out.to(dtype))
+    leaves = differentiable(torch.float32, *tensors)
+    found = torch.autograd.grad(sharpmax.attention(*leaves, **options), leaves, d_out)
+    for ours, plain, exact in zip(found, gradients[torch.float32], gradients[torch.float64]):
+        assert_as_good_as(ours, plain, exact, name)

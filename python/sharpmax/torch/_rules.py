@@ -95,7 +95,8 @@ def _check_tensors(name: str, tensors: typing.Mapping[str, typing.Any]) -> None:
 
 # torch.compile takes a Normalizer for a constant, and compiles again for one that does not equal it. By itself
 # it would go by the address, which the next Normalizer may have.
-torch.utils._pytree.register_constant(Normalizer)
+if hasattr(torch.utils._pytree, "register_constant"):  # from torch 2.7 on
+    torch.utils._pytree.register_constant(Normalizer)
 
 
 def resolve(normalizer: typing.Any) -> tuple[Rule, Tensor | None]:

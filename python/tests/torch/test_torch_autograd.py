@@ -5,7 +5,7 @@ import sharpmax
 
 torch = pytest.importorskip("torch")
 import sharpmax.torch as st
-from sharpmax.torch import _kernel
+from sharpmax.torch import _kernel, _route
 
 TYPES = [torch.float32, torch.bfloat16, torch.float16]
 RULES = ["softmax", "entmax:alpha=1.3", "entropy_target:nats=0.4", "stick_breaking"]
@@ -18,9 +18,16 @@ def tensors(dtype=torch.float32, seed=1, queries=9, keys=17, heads=4, kv_heads=2
     return [torch.randn(shape, generator=generator).to(dtype) for shape in shapes]
 
 
+@pytest.fixture(params=["straight", "op"])
+def way(request, monkeypatch):
+    """The two ways to the kernel that have an autograd of their own."""
+    if request.param == "op":
+        monkeypatch.setattr(_route, "is_plain", lambda tensors: False)
+
+
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_gradients_are_those_of_attention_backward_rounded_to_the_inputs_type(dtype, rule):
+def test_gradients_are_those_of_attention_backward_rounded_to_the_inputs_type(dtype, rule, way):
     *inputs, d_out = tensors(dtype)
     bias = torch.randn(9, 17, generator=torch.Generator().manual_seed(3)).to(dtype)
     options = {"enable_gqa": True, "causal": "bottom-right", "normalizer": rule}
@@ -38,7 +45,7 @@ def test_gradients_are_those_of_attention_backward_rounded_to_the_inputs_type(dt
         assert torch.equal(leaf.grad, gradient.to(dtype))
 
 
-def test_only_wanted_gradients_are_computed():
+def test_only_wanted_gradients_are_computed(way):
     query, key, value, _ = tensors()
     value.requires_grad_()
     out = sharpmax.attention(query, key, value, enable_gqa=True)
@@ -62,7 +69,7 @@ def test_nothing_is_saved_without_need(monkeypatch):
     assert asked == ["log_partition,temperature"]
 
 
-def test_statistics_come_with_a_recorded_answer_and_are_not_part_of_its_graph():
+def test_statistics_come_with_a_recorded_answer_and_are_not_part_of_its_graph(way):
     query, key, value, d_out = tensors()
     _, wanted = sharpmax.attention(query, key, value, enable_gqa=True, return_stats="all")
     leaf = query.clone().requires_grad_()
@@ -117,11 +124,11 @@ def test_heads_and_positions_lie_in_memory_as_query_has_them():
     out = sharpmax.attention(leaf, key, value, enable_gqa=True)
     assert out.transpose(1, 2).is_contiguous()
     assert torch.equal(out, sharpmax.attention(query.contiguous(), key, value, enable_gqa=True))
-    out.backward(d_out)
-    assert leaf.grad.stride() == leaf.stride()
+    (gradient,) = torch.autograd.grad(out, leaf, d_out)
+    assert gradient.stride() == leaf.stride()
 
 
-def test_second_derivatives_are_refused_in_words():
+def test_second_derivatives_are_refused_in_words(way):
     query, key, value, _ = (tensor.requires_grad_() for tensor in tensors())
     for out in (sharpmax.attention(query, key, value, enable_gqa=True), sharpmax.normalize(query)):
         (gradient,) = torch.autograd.grad(out.square().sum(), query, create_graph=True)
@@ -129,7 +136,7 @@ def test_second_derivatives_are_refused_in_words():
             gradient.sum().backward()
 
 
-def test_checkpointing_gives_the_same_gradients():
+def test_checkpointing_gives_the_same_gradients(way):
     from torch.utils.checkpoint import checkpoint
 
     query, key, value, d_out = tensors()
@@ -155,7 +162,7 @@ def test_autocast_casts_as_it_does_for_torchs_own_function():
             assert leaf.grad.dtype == leaf.dtype
 
 
-def test_parameters_of_a_head_get_that_heads_gradient_and_shared_ones_the_sum():
+def test_parameters_of_a_head_get_that_heads_gradient_and_shared_ones_the_sum(way):
     query, key, value, d_out = tensors()
     names = ("s", "b")
     per_head = [
@@ -166,9 +173,11 @@ def test_parameters_of_a_head_get_that_heads_gradient_and_shared_ones_the_sum():
     for values in (per_head, mixed):
         rule = st.Parametrized("ssmax", **dict(zip(names, values)))
         out = sharpmax.attention(query, key, value, enable_gqa=True, normalizer=rule)
+        by_value = rule.__sharpmax_normalizer__()
+        assert torch.equal(out.detach(), sharpmax.attention(query, key, value, enable_gqa=True, normalizer=by_value))
         found = torch.autograd.grad(out, values, d_out)
         wanted = sharpmax.attention_backward(
-            d_out, query, key, value, enable_gqa=True, normalizer=rule.__sharpmax_normalizer__(), needs=("parameters",)
+            d_out, query, key, value, enable_gqa=True, normalizer=by_value, needs=("parameters",)
         ).parameters
         for name, value_tensor, gradient in zip(names, values, found):
             exact = wanted[name] if value_tensor.numel() == 4 else wanted[name].sum().reshape(1)

@@ -28,7 +28,8 @@ QKV = ((2, 4, 3, 8), (2, 2, 5, 8), (2, 2, 5, 6))
 PARAMETERS = torch.tensor([[1.2, 1.4, 1.6, 1.8]], dtype=torch.float64)
 CONFIGURATIONS = {
     "softmax, saving": lambda: arguments(tensors(*QKV), wishes=SAVED),
-    "bfloat16, no gradient": lambda: arguments(tensors(*QKV, dtype=torch.bfloat16, grad=False)),
+    "float16, no gradient": lambda: arguments(tensors(*QKV, dtype=torch.float16, grad=False)),
+    "bfloat16": lambda: arguments(tensors(*QKV, dtype=torch.bfloat16)),
     "two dimensions, causal": lambda: arguments(
         tensors((3, 8), (5, 8), (5, 8)), masks=Masks("bottom-right", 2, 1, 0.3, 5.0)
     ),
@@ -184,8 +185,20 @@ def test_fake_and_meta_tensors_give_the_shapes():
         assert out.shape == (3, 2, 2, 4, 8) and stats.entropy.shape == (3, 2, 2, 4)
 
 
-def test_the_profiler_sees_the_op():
+def test_who_looks_on_sees_the_op():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):
+        seen = ()
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.seen = (*self.seen, str(func))
+            return func(*args, **(kwargs or {}))
+
     query, key, value = tensors(*QKV, grad=False)
+    with Watch() as watch:
+        sharpmax.attention(query, key, value, enable_gqa=True)
+    assert "sharpmax.attention.default" in watch.seen
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         sharpmax.attention(query, key, value, enable_gqa=True)
     assert "sharpmax::attention" in {event.key for event in profile.key_averages()}
