@@ -40,6 +40,8 @@ def _attend(call: Call, pieces, return_stats):
 
 def _every_wish(all_wishes: list[dict[str, typing.Any]]) -> dict[str, typing.Any]:
     """What several watches want of one call; each finds its own gaps again."""
+    if len(all_wishes) == 1:
+        return all_wishes[0]
     merged = {name: option for wishes in all_wishes for name, option in wishes.items()}
     gaps = sorted({gap for wishes in all_wishes for gap in wishes.get("gaps", ())})
     return {**merged, "gaps": tuple(gaps)} if gaps else merged
@@ -56,7 +58,6 @@ def _join_heads(stats: list[Stats]) -> Stats:
     return Stats(**joined, gaps=stats[0].gaps)
 
 
-@torch.compiler.disable  # a compiled model leaves its graph where it is watched
 def _attend_watched(module, call: Call, pieces) -> torch.Tensor:
     asked = [(watcher, wishes) for watcher in _state.watchers_of(module) if (wishes := watcher.wishes(module))]
     if not asked:
@@ -66,6 +67,9 @@ def _attend_watched(module, call: Call, pieces) -> torch.Tensor:
     for watcher, _ in asked:
         watcher.record(module, stats, rows)
     return out
+
+
+_leave_graph = torch.compiler.disable(_attend_watched)  # a compiled model is watched outside its graph
 
 
 def attention_forward(
@@ -95,5 +99,6 @@ def attention_forward(
     call.options["soft_cap"] = softcap or 0.0
     pieces = pieces_of(module, query.shape[1], key.shape[1])
     if _state.watched:
-        return _attend_watched(module, call, pieces), None
+        watched = _leave_graph if torch.compiler.is_compiling() else _attend_watched
+        return watched(module, call, pieces), None
     return _attend(call, pieces, False)[0], None

@@ -54,6 +54,9 @@ def rows_seen(call) -> Rows:
         return _count(mask)
     if plan.written_out is not None:
         return _count(plan.written_out, _padding_rows(plan, queries))
+    if queries == 1 and plan.padding is None and plan.documents is None:  # a step of decoding
+        seen = keys if plan.window is None or plan.window[0] < 0 else min(keys, plan.window[0] + 1)
+        return Rows(torch.tensor([[seen]]), None, torch.tensor([[seen == keys and plan.first_key == 0]]))
     begin, end = _intervals(plan, queries, keys)
     sees_first = ((begin == 0) & (end > 0) & (plan.first_key == 0))[None]
     if plan.padding is None:

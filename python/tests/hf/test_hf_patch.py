@@ -99,7 +99,7 @@ def test_removing_a_patch_puts_everything_back(name, make):
     model.set_attn_implementation("sdpa" if name != "t5" else "eager")
     before = state_of(model)
     handle = sharpmax.hf.patch(model, learned_scale())
-    assert state_of(model) != before
+    assert set(state_of(model)[0]) == {"sharpmax"}
     handle.remove()
     handle.remove()
     assert state_of(model) == before

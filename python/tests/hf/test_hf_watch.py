@@ -115,6 +115,16 @@ def test_forwards_accumulate_and_rows_of_static_slots_are_not_seen(tiny, tokens)
     assert [call.lengths.tolist() for call in two.calls if call.layer == 1][2] == [[6, 7, 8, 9]]
 
 
+def test_a_row_that_a_mask_leaves_without_keys_is_not_counted(tiny, tokens):
+    model = tiny("llama")
+    allowed = torch.ones(12, 12, dtype=torch.bool).tril()[None, None].repeat(2, 1, 1, 1)
+    allowed[0, :, 3] = False
+    with sharpmax.hf.watch(model, keep="all") as stats:
+        model(tokens, attention_mask=allowed)
+    assert stats.rows.tolist() == [23, 23]
+    assert stats.calls[0].padding.nonzero() == ([0], [3]) and stats.calls[0].lengths[0, 2:5].tolist() == [3, 0, 5]
+
+
 def test_packed_sequences_have_their_own_lengths(tiny, tokens):
     model = tiny("llama")
     positions = torch.tensor([[0, 1, 2, 3, 4, 0, 1, 0, 1, 2, 3, 4]])
@@ -213,10 +223,12 @@ def test_steps_that_wait_are_counted_like_one_call(tiny, tokens, padding):
         for step in range(12):
             model(tokens[:, step : step + 1], attention_mask=mask[:, : step + 1], past_key_values=cache)
         model(tokens[:1, :3])  # another batch
+        model(tokens[:1], attention_mask=padding["right"][:1])
     with sharpmax.hf.watch(model) as more:
         model(tokens, attention_mask=mask)
         model(tokens[:1, :3])
-    assert whole.rows.tolist() == [20, 20] and stepped.rows.tolist() == more.rows.tolist() == [23, 23]
+        model(tokens[:1, :8])
+    assert whole.rows.tolist() == [20, 20] and stepped.rows.tolist() == more.rows.tolist() == [31, 31]
     for name in NAMES:
         assert np.abs(stepped.mean(name) - more.mean(name)).max() <= BAR, name
         assert np.abs(stepped.median(name) - more.median(name)).max() <= BAR, name
