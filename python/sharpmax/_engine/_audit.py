@@ -166,7 +166,7 @@ def audit(
     rope_scaling: typing.Optional[str] = None,
     rope_base: typing.Optional[float] = None,
     cache: str = "float32",
-    block: typing.Optional[int] = None,
+    block: int = 512,
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
     report: typing.Optional[Path] = None,

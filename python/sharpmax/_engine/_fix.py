@@ -69,7 +69,7 @@ def fix(
     rope_scaling: typing.Optional[str] = None,
     rope_base: typing.Optional[float] = None,
     cache: str = "float32",
-    block: typing.Optional[int] = None,
+    block: int = 512,
     threads: typing.Optional[int] = None,
     output: typing.Optional[Path] = None,
     json: typing.Optional[Path] = None,
