@@ -21,7 +21,7 @@ from ._verb import (
     table_as_file,
     take_text,
 )
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording("perplexity", flags=("special", "resume"), files=(*MODEL_FILES, "json"))
 
@@ -102,4 +102,4 @@ def perplexity(
     return typing.cast(PerplexityResult, PerplexityResult.of(outcome))
 
 
-KEYWORDS = ("text", *perplexity.__kwdefaults__)
+KEYWORDS = keywords_of(perplexity)

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-
 import sharpmax
 
 
@@ -42,7 +41,13 @@ def test_values_of_the_wrong_type():
     refused(TypeError, "attack is a str; it must be True or False", sharpmax.bound, attack="yes")
     refused(TypeError, "model is a int; it must be a path", sharpmax.inspect, 3)
     refused(TypeError, "json is a list; it must be a path", sharpmax.bound, spread=1, json=["x"])
-    refused(TypeError, "progress is a int; it must be True, None or a function of one text", sharpmax.bound, spread=1, progress=3)
+    refused(
+        TypeError,
+        "progress is a int; it must be True, None or a function of one text",
+        sharpmax.bound,
+        spread=1,
+        progress=3,
+    )
     refused(TypeError, "text_string is a bytes; it must be a str", sharpmax.perplexity, "x", text_string=b"x")
     with pytest.raises(TypeError, match="unexpected keyword"):
         sharpmax.bound(sprad=1)
@@ -59,7 +64,13 @@ def test_files_that_are_not_there_or_not_what_they_should_be(tiny, tmp_path):
     refused(ValueError, ".*model.gguf.*", sharpmax.inspect, tmp_path / "model.gguf")
     refused(ValueError, ".*model.gguf.*", sharpmax.load_model, tmp_path / "model.gguf")
     (tmp_path / "text").write_bytes(b"abc \xff def " * 20)
-    refused(ValueError, r".*text: byte 4 \(0xff\) is no UTF-8; text in UTF-8 was wanted", sharpmax.audit, tiny, tmp_path / "text")
+    refused(
+        ValueError,
+        r".*text: byte 4 \(0xff\) is no UTF-8; text in UTF-8 was wanted",
+        sharpmax.audit,
+        tiny,
+        tmp_path / "text",
+    )
     refused(ValueError, "text is '-'; it must be the path of a file, and the text itself goes into text_string",
             sharpmax.audit, tiny, "-")  # fmt: skip
 
@@ -72,7 +83,9 @@ def test_what_does_not_go_together(tiny, tmp_path):
     refused(ValueError, "head 9.9: there is no such head; .*", sharpmax.audit, tiny, tiny / "text.txt", head="9.9")
     refused(ValueError, ".*excerpts.*analysis.*", sharpmax.audit, tiny, tiny / "text.txt", analysis="all", excerpts=3)
     refused(ValueError, "steps does not go with head: nothing is trained", sharpmax.retrieve, head="x", steps=3)
-    sharpmax.retrieve(arms="paper", steps=2, sizes=16, normalizers="softmax", sets_scale=0.01, directory=tmp_path / "run")
+    sharpmax.retrieve(
+        arms="paper", steps=2, sizes=16, normalizers="softmax", sets_scale=0.01, directory=tmp_path / "run"
+    )
     refused(ValueError, ".*resume.*overwrite.*", sharpmax.retrieve, arms="paper", steps=2, sizes=16, normalizers="softmax",
             sets_scale=0.01, directory=tmp_path / "run")  # fmt: skip
 
@@ -80,7 +93,9 @@ def test_what_does_not_go_together(tiny, tmp_path):
 def test_what_is_too_much(tiny):
     refused(ValueError, "length 9999: the context has room for 256 tokens; context makes it larger",
             sharpmax.perplexity, tiny, tiny / "text.txt", length=9999)  # fmt: skip
-    words = "not enough memory: keys and values of .* tokens take .* GB .*; a smaller context or cache='float16' takes less"
+    words = (
+        "not enough memory: keys and values of .* tokens take .* GB .*; a smaller context or cache='float16' takes less"
+    )
     refused(MemoryError, words, sharpmax.audit, tiny, probe="max", lengths=1 << 30, context=1 << 30)
 
 
@@ -95,11 +110,27 @@ def test_files_of_results_that_are_none(tmp_path):
     ]:
         path.write_text(text)
         refused(ValueError, sentence, sharpmax.load_result, path)
-    path.write_text('{"schema": "sharpmax.retrieval/1", "sizes": 3}')
-    loaded = sharpmax.load_result(path)
-    for look in (loaded.page, loaded.__str__):
-        with pytest.raises(ValueError, match="^[^\n]*$"):
-            look()
+    for schema in ("retrieval/1", "fit/1", "perplexity/1", "inspect/1", "bound.spread/1", "bound.model/1", "fix/1"):
+        for rest in ("", ', "settings": 3, "heads": 3, "sizes": "x", "architecture": [], "answer": null'):
+            path.write_text(f'{{"schema": "sharpmax.{schema}"{rest}}}')
+            refused(
+                ValueError, f".*x.json holds no finished results of sharpmax.{schema}: .*", sharpmax.load_result, path
+            )
+
+
+def test_a_page_of_what_is_no_result():
+    from sharpmax._engine import AuditResult, RetrievalResult
+
+    for data in (
+        {},
+        [],
+        {"schema": 3},
+        {"schema": "sharpmax.retrieval/1", "sizes": 3},
+        {"schema": "sharpmax.audit/1", "probe": []},
+    ):
+        for kind in (AuditResult, RetrievalResult):
+            with pytest.raises(ValueError, match="^[^\n]*$"):
+                kind(data).page()
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -6,13 +6,14 @@ import re
 import subprocess
 
 import pytest
-
 import sharpmax
 from sharpmax._engine import _audit, _bound, _fit, _fix, _inspect, _perplexity, _retrieve
 from sharpmax._engine._words import given_of, in_python, option_of
 
 BINARY = os.environ["SHARPMAX_BINARY"]
-OPTION = re.compile(r"^  (?:-\w,)?(--[a-z0-9-]+)((?:,--[a-z0-9-]+)*)(?: (\S+))?(?: +(\S.*))?$")  # a value: one space after
+OPTION = re.compile(
+    r"^  (?:-\w,)?(--[a-z0-9-]+)((?:,--[a-z0-9-]+)*)(?: (\S+))?(?: +(\S.*))?$"
+)  # a value: one space after
 # What a verb has in another way than as a keyword of the same name.
 ELSEWHERE = {
     "inspect": {"--json"},  # the result is that

@@ -9,7 +9,6 @@ import threading
 import time
 
 import pytest
-
 import sharpmax
 
 
@@ -174,7 +173,9 @@ def test_verbs_of_many_threads_take_turns_and_get_their_own_results():
         thread.join(60)
     for i in range(1, 7):
         for k, found in enumerate(results[i]):
-            assert found.spread == i and found.sizes == [4, 4 + k] and str(found).startswith(f"Scores at most {i} apart")
+            assert (
+                found.spread == i and found.sizes == [4, 4 + k] and str(found).startswith(f"Scores at most {i} apart")
+            )
 
 
 def test_others_run_while_a_verb_computes(tmp_path):

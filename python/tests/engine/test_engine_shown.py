@@ -5,7 +5,6 @@ import html.parser
 import json
 
 import pytest
-
 import sharpmax
 from sharpmax._engine import Table
 
@@ -59,7 +58,9 @@ def test_the_page_draws_itself_in_its_frame(trained, tmp_path):
     from page_in_browser import CHROMIUM
     from playwright.sync_api import sync_playwright
 
-    (tmp_path / "cell.html").write_text("<!doctype html><meta charset=utf-8>" + trained._repr_html_().replace("<details>", "<details open>"))
+    (tmp_path / "cell.html").write_text(
+        "<!doctype html><meta charset=utf-8>" + trained._repr_html_().replace("<details>", "<details open>")
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         page = browser.new_context(offline=True).new_page()
@@ -108,7 +109,7 @@ def test_without_matplotlib_a_figure_names_the_extra(trained, monkeypatch):
 
 def test_a_result_in_one_line(trained, tiny):
     assert repr(trained).startswith("<RetrievalResult: Best at 64 items: arm paper under ")
-    assert repr(sharpmax.load_model(tiny)).startswith("<Model tiny: llama, 2 layers of 4 heads")
+    assert repr(sharpmax.load_model(tiny)).startswith(f"<Model {tiny}: llama, 2 layers of 4 heads")
     assert repr(sharpmax.bound(spread=2, n=4)).startswith("<BoundResult: Scores at most 2 apart")
 
 

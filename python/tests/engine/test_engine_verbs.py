@@ -6,7 +6,6 @@ import subprocess
 
 import numpy as np
 import pytest
-
 import sharpmax
 
 BINARY = os.environ["SHARPMAX_BINARY"]
@@ -32,11 +31,20 @@ def same(result, tmp_path, *words):
 
 
 def test_bounds_of_a_spread(tmp_path):
-    found = sharpmax.bound(spread=5.69, n=[16, 1e6], normalizer=["softmax", sharpmax.Normalizer("top_k:k=4")], peak=0.5, level=-2)
-    words = "bound --spread 5.69 --n 16,1000000 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2".split()
+    found = sharpmax.bound(
+        spread=5.69, n=[16, 1e6], normalizer=["softmax", sharpmax.Normalizer("top_k:k=4")], peak=0.5, level=-2
+    )
+    words = (
+        "bound --spread 5.69 --n 16,1000000 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2".split()
+    )
     assert str(found) == same(found, tmp_path, *words)
-    assert found.command == "sharpmax bound --spread 5.69 --n 16,1000000.0 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2"
-    assert found.sizes == [16, 1_000_000] and found.highest["softmax"][16] == pytest.approx(1 / (1 + 15 * np.exp(-5.69)))
+    assert (
+        found.command
+        == "sharpmax bound --spread 5.69 --n 16,1000000.0 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2"
+    )
+    assert found.sizes == [16, 1_000_000] and found.highest["softmax"][16] == pytest.approx(
+        1 / (1 + 15 * np.exp(-5.69))
+    )
     assert found.lowest["softmax"][16] == 1 / 16 and found.lost_from == {"softmax": 297.0, "top_k:k=4": None}
 
 
@@ -54,7 +62,19 @@ def test_attacks_on_bounds(tmp_path):
 
 
 def test_retrieval_its_heads_and_a_fit(trained, tmp_path):
-    words = ["retrieve", "--arms", "paper", "--steps", 60, "--sizes", "16,64", "--sets-scale", 0.02, "--directory", tmp_path / "run"]
+    words = [
+        "retrieve",
+        "--arms",
+        "paper",
+        "--steps",
+        60,
+        "--sizes",
+        "16,64",
+        "--sets-scale",
+        0.02,
+        "--directory",
+        tmp_path / "run",
+    ]
     words += ["--normalizers", "softmax;hard"]
     assert str(trained) == same(trained, tmp_path, *words)
     assert trained.accuracy["paper"]["softmax"] == {
@@ -104,7 +124,18 @@ def test_an_audit_of_a_text_that_is_no_file(tiny):
 
 def test_the_analyses_and_the_probes_of_an_audit(tiny, tmp_path):
     found = sharpmax.audit(tiny, tiny / "text.txt", lengths=[32, 64], analysis=["gradient", "separability"], draws=2)
-    words = ["audit", tiny, "--text", tiny / "text.txt", "--lengths", "32,64", "--analysis", "gradient,separability", "--draws", 2]
+    words = [
+        "audit",
+        tiny,
+        "--text",
+        tiny / "text.txt",
+        "--lengths",
+        "32,64",
+        "--analysis",
+        "gradient,separability",
+        "--draws",
+        2,
+    ]
     same(found, tmp_path, *words)
     assert list(found.analyses) == ["separability", "gradient"] and found.findings and found.notes
     probed = sharpmax.audit(tiny, probe="max", lengths=[128], questions=3)
@@ -113,7 +144,11 @@ def test_the_analyses_and_the_probes_of_an_audit(tiny, tmp_path):
 
 
 def test_perplexity_under_a_table_of_normalizers(tiny, tmp_path):
-    table = {"schema": "sharpmax.normalizers/1", "default": "softmax", "heads": [{"layer": 1, "head": 3, "normalizer": "hard"}]}
+    table = {
+        "schema": "sharpmax.normalizers/1",
+        "default": "softmax",
+        "heads": [{"layer": 1, "head": 3, "normalizer": "hard"}],
+    }
     file = tmp_path / "table.json"
     file.write_text(json.dumps(table))
     words = ["perplexity", tiny, "--text", tiny / "text.txt", "--tokens", 100, "--length", 50, "--normalizers", file]
@@ -194,9 +229,3 @@ def test_the_class_of_a_result_is_told_from_what_is_in_it(trained, tiny, tmp_pat
         loaded = sharpmax.load_result(tmp_path / "saved.json")
         assert type(loaded) is type(result) and loaded.data == result.data
         assert repr(loaded) == repr(result) and str(loaded).strip() and str(loaded.table()) == str(result.table())
-    assert str(sharpmax.load_result(_saved(trained, tmp_path))) == str(trained)
-
-
-def _saved(result, folder):
-    result.save(folder / "again.json")
-    return folder / "again.json"
