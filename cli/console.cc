@@ -26,6 +26,10 @@ void hand_over(const std::function<Json()>& results) {
   if (listener) listener->on_results(results());
 }
 
+void pause() {
+  if (listener) listener->on_pause();
+}
+
 bool prints_to_a_terminal() { return !listener && ::isatty(STDOUT_FILENO) == 1; }
 
 std::string standard_input() {

@@ -20,6 +20,8 @@ class Listener {
   virtual void on_narration(std::string_view sentence) = 0;  // without its line feed
   // Where the command is. Called by any thread, and between pieces of work: it may throw to end the command.
   virtual void on_progress(std::string_view line) = 0;
+  // A point between pieces of work that are too short to be told of. It too may throw.
+  virtual void on_pause() = 0;
   virtual void on_results(const Json& results) = 0;  // of the schema that --json of the command writes
   virtual std::string standard_input() = 0;
 };
@@ -35,6 +37,9 @@ class Listening {
 
 // The results, to a Listener if there is one; nothing is made otherwise.
 void hand_over(const std::function<Json()>& results);
+
+// A point where a Listener may end the command.
+void pause();
 
 // Whether what is printed goes to a terminal.
 bool prints_to_a_terminal();

@@ -173,6 +173,7 @@ int fix(const FixOptions& o) {
   session.cache = o.model.cache == "float16" ? model::CacheType::float16 : model::CacheType::float32;
   session.threads = o.model.threads;
   if (o.model.block) session.block = *o.model.block;
+  session.on_layer = pause;
   audit::FixRun run(model, std::move(plan), session, std::move(earlier));
   const auto save = [&](const FixAnswer* answer) {
     if (!o.json.empty() && o.json != "-")

@@ -136,6 +136,7 @@ std::unique_ptr<model::Session> open_session(const model::Model& model, const Mo
   settings.threads = o.threads;
   if (o.block) settings.block = *o.block;
   settings.normalizers = table_of(model, o);
+  settings.on_layer = pause;
   return std::make_unique<model::Session>(model, settings);
 }
 

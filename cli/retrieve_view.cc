@@ -61,7 +61,7 @@ bool RetrieveView::has_arm(const std::string& arm) const {
 std::vector<std::string> RetrieveView::best_at(const std::string& arm, std::int64_t n) const {
   std::vector<std::string> best;
   for (const std::string& text : normalizers_)
-    if (text != "hard") best.push_back(text);
+    if (text != "hard" || normalizers_.size() == 1) best.push_back(text);
   std::stable_sort(best.begin(), best.end(), [&](const std::string& a, const std::string& b) {
     return accuracy(arm, a, n) > accuracy(arm, b, n);
   });

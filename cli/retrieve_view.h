@@ -30,7 +30,7 @@ class RetrieveView {
   // Of the tested normalizers the one with this name: with its defaults, else the first; empty: none.
   std::string named(const std::string& name) const;
   bool has_arm(const std::string& arm) const;
-  // By accuracy at size n, best first; hard is left out: it is no normalizer one can train with.
+  // By accuracy at size n, best first; hard is left out unless it is alone: it is no normalizer one can train with.
   std::vector<std::string> best_at(const std::string& arm, std::int64_t n) const;
 
  private:

@@ -41,11 +41,12 @@ void Command::say(Said what, std::string_view words) {
   changed_.notify_all();
 }
 
+void Command::on_pause() {
+  if (cancelled_) throw Cancelled{};
+}
+
 void Command::on_progress(std::string_view line) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (cancelled_) throw Cancelled{};
-  }
+  on_pause();
   say(Said::progress, line);
 }
 
@@ -63,11 +64,6 @@ std::vector<Saying> Command::hear(std::chrono::milliseconds most) {
 bool Command::ended() {
   const std::lock_guard lock(mutex_);
   return ended_ && said_.empty();
-}
-
-void Command::cancel() {
-  const std::lock_guard lock(mutex_);
-  cancelled_ = true;
 }
 
 int Command::code() const {

@@ -4,6 +4,7 @@
 // ever needs the interpreter.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -34,8 +35,8 @@ class Command : private cli::Listener {
   // the last alone.
   std::vector<Saying> hear(std::chrono::milliseconds most);
   bool ended();
-  // It ends at its next word of progress.
-  void cancel();
+  // It ends at its next pause.
+  void cancel() noexcept { cancelled_ = true; }
 
   // After its end: the exit code, or what it threw.
   int code() const;
@@ -48,6 +49,7 @@ class Command : private cli::Listener {
   void on_text(std::string_view text) override { say(Said::text, text); }
   void on_narration(std::string_view sentence) override { say(Said::narration, sentence); }
   void on_progress(std::string_view line) override;
+  void on_pause() override;
   void on_results(const cli::Json& results) override;
   std::string standard_input() override { return standard_input_; }
 
@@ -57,7 +59,8 @@ class Command : private cli::Listener {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Saying> said_;
-  bool urgent_ = false, cancelled_ = false, ended_ = false;
+  bool urgent_ = false, ended_ = false;
+  std::atomic<bool> cancelled_ = false;
   std::string standard_input_, results_;
   int code_ = 0;
   std::exception_ptr failure_;

@@ -6,13 +6,9 @@
 #include <signal.h>
 
 #include <array>
-#include <optional>
 
 #include "cli/command.h"
-#include "cli/fit.h"
-#include "cli/inspect.h"
 #include "cli/program.h"
-#include "cli/retrieve.h"
 #include "command.h"
 #include "report/audit_page.h"
 #include "report/retrieval_page.h"
@@ -130,20 +126,6 @@ std::string report_page(const std::string& results) {
   return report::audit_page(json);  // which says so if it is none
 }
 
-// As the command printed it; nothing where that cannot be made of the results alone.
-std::optional<std::string> printed(const std::string& results) {
-  const Json json = parsed(results);
-  const std::string schema = schema_of(json);
-  try {
-    if (schema == retrieval::kResultsSchema) return cli::retrieval_report(json, false);
-    if (schema == cli::kFitSchema) return cli::fit_report(json, false);
-    if (schema == cli::kInspectSchema) return cli::inspect_report(json, false, false);
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::bad_argument, std::string("not results of ") + schema + ": " + error.what());
-  }
-  return std::nullopt;
-}
-
 void translate(const std::exception_ptr& pending, void*) {
   try {
     std::rethrow_exception(pending);
@@ -166,10 +148,6 @@ void bind_engine(nb::module_& m) {
   m.def("run", run, nb::arg("arguments"), nb::arg("on_text").none(), nb::arg("on_narration").none(),
         nb::arg("on_progress").none(), nb::arg("standard_input"));
   m.def("report_page", report_page, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
-  m.def("printed", [](const std::string& results) -> nb::object {
-    const std::optional<std::string> text = printed(results);
-    return text ? text_of(*text) : nb::object(nb::none());
-  });
 }
 
 }  // namespace sharpmax::python

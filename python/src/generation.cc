@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "model.h"
-#include "onlooker.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::python {
@@ -23,8 +22,6 @@ Generation::Generation(HeldModel& model, Tokens prompt, const SessionWish& wish,
 
 // As model::generate() goes on, one token at a time.
 void Generation::advance() {
-  Onlooker onlooker;
-  const model::Watching watching(*session_, onlooker);
   if (tokens_.empty()) {
     session_->rewind(0);  // a call that was interrupted begins again
     logits_ = session_->feed_for_last(prompt_);

@@ -12,7 +12,6 @@
 #include "model/generation/perplexity.h"
 #include "model/tokenizer/chat.h"
 #include "model/transformer/normalizer_table_json.h"
-#include "onlooker.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::python {
@@ -24,6 +23,22 @@ cli::ModelOptions options_of(const OpenWish& wish) {
           .rope_scaling = wish.rope_scaling,
           .rope_base = wish.rope_base};
 }
+
+// Fills statistics [layer, head, token, ...] while a model reads.
+class Onlooker : public model::AttentionObserver {
+ public:
+  explicit Onlooker(const RowStatistics& whole) : whole_(whole) {}
+
+  const RowStatistics* wanted(const model::AttentionBlock& block) override {
+    part_ = part_of(whole_, {block.layer, block.first_head, block.heads, block.position, block.tokens});
+    return &part_;
+  }
+  void seen(const model::AttentionBlock&) override {}
+
+ private:
+  const RowStatistics& whole_;
+  RowStatistics part_;
+};
 
 std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const model::Configuration& c) {
   if (!wish.normalizer.empty() && !wish.normalizers.empty())
@@ -88,6 +103,7 @@ std::unique_ptr<model::Session> HeldModel::open_session(const SessionWish& wish,
   settings.threads = wish.threads;
   if (wish.block > 0) settings.block = wish.block;
   settings.normalizers = table_of(wish, model_.configuration());
+  settings.on_layer = [signals = SignalWatch()]() mutable { signals.look(); };
   return std::make_unique<model::Session>(model_, settings);
 }
 
@@ -139,8 +155,6 @@ void HeldModel::logits(const Tokens& tokens, const SessionWish& wish, nb::handle
   const nb::gil_scoped_release without_interpreter;
   check_length(count);
   const auto session = open_session(wish, count);
-  Onlooker onlooker;
-  const model::Watching watching(*session, onlooker);
   const auto put = [&](std::int64_t row, std::span<const float> logits) {
     std::copy(logits.begin(), logits.end(), &view(row, 0));
   };
@@ -159,11 +173,7 @@ void HeldModel::losses(const Tokens& tokens, const SessionWish& wish, nb::handle
   const nb::gil_scoped_release without_interpreter;
   check_length(count);
   const auto session = open_session(wish, count);
-  Onlooker onlooker;
-  const model::Watching watching(*session, onlooker);
-  SignalWatch signals;
-  const model::ChunkLosses found =
-      model::chunk_losses(*session, tokens, 0, [&](std::int64_t) { signals.look(); });
+  const model::ChunkLosses found = model::chunk_losses(*session, tokens, 0);
   std::copy(found.losses.begin(), found.losses.end(), view.data);
 }
 
@@ -181,9 +191,11 @@ void HeldModel::statistics(const Tokens& tokens, const SessionWish& wish, const 
   if (held.view() && (held.view()->column_mass.present() || held.view()->map.present()))
     whole.block = count;  // these sum over queries, so all must be in one call
   const auto session = open_session(whole, count);
-  Onlooker onlooker(held.view());
-  const model::Watching watching(*session, onlooker);
-  session->feed(tokens);
+  if (held.view()) {
+    Onlooker onlooker(*held.view());
+    const model::Watching watching(*session, onlooker);
+    session->feed(tokens);
+  }
 }
 
 namespace {

@@ -269,6 +269,13 @@ def test_a_saved_head_tested_again_gives_the_same_numbers(tmp_path):
     assert "at byte 0" in refused(3, "--head", "text", cwd=tmp_path)
 
 
+def test_hard_attention_alone_can_be_tested(tmp_path):
+    done("--arms", "paper", "--width", 16, "--steps", 5, "--sizes", 16, "--sets-scale", 0.01, "--directory", "run", cwd=tmp_path)
+    report = done("--head", "run/heads/paper-0.safetensors", "--normalizers", "hard", "--sizes", "16,64", "--sets-scale", 0.01,
+                  cwd=tmp_path).stdout
+    assert "The best at 64 is arm paper under hard" in report
+
+
 @pytest.mark.parametrize("arguments,words", [
     (("--sizes", "0"), "a test size is 0"),
     (("--sizes", "16,x"), "not a list of whole numbers"),

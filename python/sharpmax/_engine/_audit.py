@@ -20,11 +20,9 @@ from ._verb import (
     table_as_file,
     take_text,
 )
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording(
-    "audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report")
-)
+_WORDING = Wording("audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report"))
 
 
 class _OfAModel(ReportedResult):
@@ -78,7 +76,9 @@ class AuditResult(_OfAModel):
         for place in order:
             layer, head = divmod(int(place), self.model["heads"])
             rows.append([f"{layer}.{head}", str(self.kinds[layer, head]), *(float(p) for p in peaks[layer, head])])
-        return Table(["head", "kind", *(f"{n:,}" for n in self.lengths)], rows, "Median peak weight, bluntest heads first")
+        return Table(
+            ["head", "kind", *(f"{n:,}" for n in self.lengths)], rows, "Median peak weight, bluntest heads first"
+        )
 
     def plot(self, length: typing.Optional[int] = None, statistic: str = "peak", ax: typing.Any = None) -> typing.Any:
         """The grid of heads, shaded by the median of a statistic at a length (None: the longest): matplotlib's axes."""
@@ -166,7 +166,7 @@ def audit(
     rope_scaling: typing.Optional[str] = None,
     rope_base: typing.Optional[float] = None,
     cache: str = "float32",
-    block: typing.Optional[int] = None,
+    block: int = 512,
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
     report: typing.Optional[Path] = None,
@@ -205,4 +205,4 @@ def audit(
     return typing.cast(typing.Any, kind.of(outcome))
 
 
-KEYWORDS = ("text", *audit.__kwdefaults__)
+KEYWORDS = keywords_of(audit)

@@ -9,7 +9,7 @@ from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import ModelLike, NormalizerLike, Path, model_operand
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording("bound", flags=("all", "attack"), files=("json",), repeated=("normalizer",))
 
@@ -82,7 +82,9 @@ class ModelBoundResult(Result):
 
     def table(self) -> Table:
         heads = sorted(self.heads, key=lambda head: (head["log10_length"] is None, head["log10_length"]))
-        rows = [[h["layer"], h["head"], h["spread"], h["log10_length"], "yes" if h["useful"] else ""] for h in heads[:10]]
+        rows = [
+            [h["layer"], h["head"], h["spread"], h["log10_length"], "yes" if h["useful"] else ""] for h in heads[:10]
+        ]
         return Table(["layer", "head", "spread at most", "log10 of the length", "useful"], rows, "The surest heads")
 
 
@@ -150,8 +152,7 @@ def bound(
     given.pop("context", None)  # of a Model: bounds hold for any
     kinds = {"attack": AttackResult, "model": ModelBoundResult, "spread": BoundResult}
     kind = kinds["model" if model is not None else "attack" if attack else "spread"]
-    keywords = KEYWORDS
-    return typing.cast(typing.Any, kind.of(run(_WORDING.words(given, *operands), keywords, progress)))
+    return typing.cast(typing.Any, kind.of(run(_WORDING.words(given, *operands), KEYWORDS, progress)))
 
 
-KEYWORDS = tuple(bound.__kwdefaults__)
+KEYWORDS = keywords_of(bound)

@@ -9,7 +9,7 @@ from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import Path
-from ._words import Wording, given_of, path_text
+from ._words import Wording, given_of, keywords_of, path_text
 
 _WORDING = Wording("fit", files=("json", "csv"))
 
@@ -86,4 +86,4 @@ def fit(
     return typing.cast(FitResult, FitResult.of(run(_WORDING.words(given, path_text("head", head)), KEYWORDS, progress)))
 
 
-KEYWORDS = tuple(fit.__kwdefaults__)
+KEYWORDS = keywords_of(fit)

@@ -9,7 +9,7 @@ from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import MODEL_FILES, ModelLike, Path, model_operand, take_text
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording("fix", flags=("chat", "no_search", "resume"), files=("task", "output", "json"), repeated=("rule",))
 
@@ -69,7 +69,7 @@ def fix(
     rope_scaling: typing.Optional[str] = None,
     rope_base: typing.Optional[float] = None,
     cache: str = "float32",
-    block: typing.Optional[int] = None,
+    block: int = 512,
     threads: typing.Optional[int] = None,
     output: typing.Optional[Path] = None,
     json: typing.Optional[Path] = None,
@@ -101,4 +101,4 @@ def fix(
     return typing.cast(FixResult, FixResult.of(outcome))
 
 
-KEYWORDS = ("text", *fix.__kwdefaults__)
+KEYWORDS = keywords_of(fix)

@@ -9,7 +9,7 @@ from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import ModelLike, model_operand
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording("inspect", flags=("tensors", "check"))
 
@@ -78,4 +78,4 @@ def inspect(
     return typing.cast(InspectResult, InspectResult.of(run(_WORDING.words(given, operand), KEYWORDS, progress)))
 
 
-KEYWORDS = tuple(inspect.__kwdefaults__)
+KEYWORDS = keywords_of(inspect)

@@ -21,7 +21,7 @@ from ._verb import (
     table_as_file,
     take_text,
 )
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording("perplexity", flags=("special", "resume"), files=(*MODEL_FILES, "json"))
 
@@ -71,7 +71,7 @@ def perplexity(
     rope_scaling: typing.Optional[str] = None,
     rope_base: typing.Optional[float] = None,
     cache: str = "float32",
-    block: typing.Optional[int] = None,
+    block: int = 512,
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
     resume: bool = False,
@@ -89,7 +89,7 @@ def perplexity(
     context                  tokens that fit; None: what the model was trained on
     rope_scaling, rope_base  "none", "linear:FACTOR", "ntk:FACTOR", "yarn:FACTOR"; of the frequencies
     cache                    keys and values in "float32" or "float16"
-    block, threads           tokens that go through a layer together; None: 512, OpenMP's
+    block, threads           tokens that go through a layer together; how many threads, None: OpenMP's
     json, resume             a file to which every finished chunk is saved at once, and from which a run goes on
     """
     given = given_of(perplexity, locals())
@@ -102,4 +102,4 @@ def perplexity(
     return typing.cast(PerplexityResult, PerplexityResult.of(outcome))
 
 
-KEYWORDS = ("text", *perplexity.__kwdefaults__)
+KEYWORDS = keywords_of(perplexity)

@@ -22,7 +22,7 @@ class Result:
     notes  what the command had to remark on the way
     ok     False where a check failed (which check, the class says)
 
-    ``str(result)`` is what the command prints.
+    ``str(result)`` is what the command prints; of a result that was loaded, its headline and table.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Result:
 
     def __str__(self) -> str:
         if self._text is None:
-            self._text = _core.printed(json.dumps(self.data)) or f"{self.headline()}\n\n{self.table()}\n".lstrip()
+            self._text = f"{self.headline()}\n\n{self.table()}\n".lstrip()
         return self._text
 
     def __repr__(self) -> str:
@@ -149,7 +149,14 @@ def load_result(path: Path) -> Result:
     if kind is None:
         known = ", ".join(sorted({schema for schema, _ in _CLASSES}))
         raise ValueError(f"{os.fspath(path)} holds no results; the schema must be one of {known}")
-    return kind(data)
+    result = kind(data)
+    try:
+        str(result)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"{os.fspath(path)} holds no finished results of {data['schema']}: {type(error).__name__} {error}"
+        ) from None
+    return result
 
 
 __all__ = ["Json", "ReportedResult", "Result", "load_result", "result_class", "results_of", "told_in_python"]

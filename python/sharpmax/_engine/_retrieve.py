@@ -10,7 +10,7 @@ from ._result import ReportedResult, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import NormalizerLike, Path
-from ._words import Wording, given_of
+from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording(
     "retrieve",
@@ -172,4 +172,4 @@ def retrieve(
     return result
 
 
-KEYWORDS = tuple(retrieve.__kwdefaults__)
+KEYWORDS = keywords_of(retrieve)

@@ -57,4 +57,13 @@ def table_as_file(given: typing.Dict[str, typing.Any]) -> typing.Iterator[None]:
         yield
 
 
-__all__ = ["MODEL_FILES", "ModelLike", "NormalizerLike", "NormalizerTable", "Path", "model_operand", "table_as_file", "take_text"]
+__all__ = [
+    "MODEL_FILES",
+    "ModelLike",
+    "NormalizerLike",
+    "NormalizerTable",
+    "Path",
+    "model_operand",
+    "table_as_file",
+    "take_text",
+]

@@ -14,7 +14,7 @@ Path = typing.Union[str, "os.PathLike[str]"]
 
 
 def option_of(keyword: str) -> str:
-    """"--learning-rate" for "learning_rate", "--for" for "for_"."""
+    """ "--learning-rate" for "learning_rate", "--for" for "for_"."""
     return "--" + keyword.rstrip("_").replace("_", "-")
 
 
@@ -55,7 +55,11 @@ class Wording:
     """How one command takes its keywords: which are flags, files, or given once for each value."""
 
     def __init__(
-        self, command: str, flags: typing.Sequence[str] = (), files: typing.Sequence[str] = (), repeated: typing.Sequence[str] = ()
+        self,
+        command: str,
+        flags: typing.Sequence[str] = (),
+        files: typing.Sequence[str] = (),
+        repeated: typing.Sequence[str] = (),
     ) -> None:
         self.command = command
         self.flags = frozenset(flags)
@@ -86,7 +90,9 @@ class Wording:
         return words
 
 
-def given_of(function: typing.Callable[..., typing.Any], arguments: typing.Mapping[str, typing.Any]) -> typing.Dict[str, typing.Any]:
+def given_of(
+    function: typing.Callable[..., typing.Any], arguments: typing.Mapping[str, typing.Any]
+) -> typing.Dict[str, typing.Any]:
     """The arguments that differ from the function's defaults: only those are said to the command."""
     given = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -95,6 +101,11 @@ def given_of(function: typing.Callable[..., typing.Any], arguments: typing.Mappi
         if not same:
             given[name] = value
     return given
+
+
+def keywords_of(function: typing.Callable[..., typing.Any]) -> typing.Tuple[str, ...]:
+    """Those that are options of the command."""
+    return tuple(name for name in inspect.signature(function).parameters if name not in ("model", "progress"))
 
 
 _QUOTED = re.compile(r"(`[^`]*`)")

@@ -51,6 +51,7 @@ Session::Session(const Model& model, const SessionSettings& settings)
       threads_(threads_for(settings.threads)),
       cache_(c_, capacity_of(c_, settings.capacity), settings.cache),
       runs_(runs_of(c_, settings.normalizers)),
+      on_layer_(settings.on_layer),
       rope_(c_.rope),
       workspace_(threads_),
       features_(room(block_, c_.width)),
@@ -133,6 +134,7 @@ void Session::run_block(std::span<const Token> tokens) {
   embed(tokens);
   if (c_.rope.features > 0) rope_.fill(position_, count);
   for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
+    if (on_layer_) on_layer_();
     run_attention(layer, count);
     run_feed_forward(layer, count);
   }

@@ -25,6 +25,8 @@ struct SessionSettings {
   CacheType cache = CacheType::float32;
   int threads = 0;                             // 0: what OpenMP would use
   std::optional<NormalizerTable> normalizers;  // default: softmax
+  // Called before each layer of each block. It may throw: the tokens of that block then count as not fed.
+  std::function<void()> on_layer;
 };
 
 class Session {
@@ -78,6 +80,7 @@ class Session {
   int threads_;
   KeyValueCache cache_;
   std::vector<std::vector<HeadRun>> runs_;  // by layer
+  std::function<void()> on_layer_;
   RopeTable rope_;
   ProductWorkspace workspace_;
   AttentionObserver* observer_ = nullptr;
