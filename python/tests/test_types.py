@@ -1,6 +1,8 @@
 """The package's own types hold, and its text is Python 3.9's."""
 
 import ast
+import importlib
+import inspect
 import pathlib
 import re
 import subprocess
@@ -39,3 +41,16 @@ def test_modules_are_written_in_the_oldest_python_that_the_metadata_promise(modu
     for annotation in filter(None, parts):
         unions = [node for node in ast.walk(annotation) if isinstance(node, ast.BinOp)]
         assert postponed or not unions, f"line {annotation.lineno}: X | Y is evaluated, which Python 3.9 cannot"
+
+
+@pytest.mark.parametrize("module", ["sharpmax", "sharpmax.torch", "sharpmax.hf", "sharpmax.jax"])
+def test_every_public_function_says_the_types_of_its_arguments_and_its_answer(module):
+    module = importlib.import_module(module)
+    for name in module.__all__:
+        function = getattr(module, name)
+        if not inspect.isfunction(function):
+            continue  # a class of nanobind has its stub, one of ours is mypy's
+        signature = inspect.signature(function)
+        for parameter in signature.parameters.values():
+            assert parameter.annotation is not inspect.Parameter.empty, f"{name}({parameter.name})"
+        assert signature.return_annotation is not inspect.Signature.empty, name

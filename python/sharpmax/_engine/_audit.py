@@ -205,4 +205,4 @@ def audit(
     return typing.cast(typing.Any, kind.of(outcome))
 
 
-KEYWORDS = ("text", *audit.__kwdefaults__)
+KEYWORDS = ("text", *(audit.__kwdefaults__ or ()))

@@ -154,4 +154,4 @@ def bound(
     return typing.cast(typing.Any, kind.of(run(_WORDING.words(given, *operands), keywords, progress)))
 
 
-KEYWORDS = tuple(bound.__kwdefaults__)
+KEYWORDS = tuple(bound.__kwdefaults__ or ())

@@ -86,4 +86,4 @@ def fit(
     return typing.cast(FitResult, FitResult.of(run(_WORDING.words(given, path_text("head", head)), KEYWORDS, progress)))
 
 
-KEYWORDS = tuple(fit.__kwdefaults__)
+KEYWORDS = tuple(fit.__kwdefaults__ or ())

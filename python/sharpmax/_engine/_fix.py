@@ -101,4 +101,4 @@ def fix(
     return typing.cast(FixResult, FixResult.of(outcome))
 
 
-KEYWORDS = ("text", *fix.__kwdefaults__)
+KEYWORDS = ("text", *(fix.__kwdefaults__ or ()))

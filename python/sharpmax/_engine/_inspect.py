@@ -78,4 +78,4 @@ def inspect(
     return typing.cast(InspectResult, InspectResult.of(run(_WORDING.words(given, operand), KEYWORDS, progress)))
 
 
-KEYWORDS = tuple(inspect.__kwdefaults__)
+KEYWORDS = tuple(inspect.__kwdefaults__ or ())

@@ -102,4 +102,4 @@ def perplexity(
     return typing.cast(PerplexityResult, PerplexityResult.of(outcome))
 
 
-KEYWORDS = ("text", *perplexity.__kwdefaults__)
+KEYWORDS = ("text", *(perplexity.__kwdefaults__ or ()))

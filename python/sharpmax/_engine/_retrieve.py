@@ -172,4 +172,4 @@ def retrieve(
     return result
 
 
-KEYWORDS = tuple(retrieve.__kwdefaults__)
+KEYWORDS = tuple(retrieve.__kwdefaults__ or ())
