@@ -8,53 +8,54 @@ sharpmax.torch, sharpmax.jax and sharpmax.hf (Transformers) have what only these
 audit(), bound(), fix() ... are the jobs of the command line, and load_model() opens a model to run.
 """
 
+import typing
+
 from . import _core
 from ._attention import Gradients, attention, attention_backward
 from ._core import Normalizer, current_target, default_threads, family, force_target, targets
 from ._rows import normalize, normalize_backward
 from ._stats import Stats
 
+if typing.TYPE_CHECKING:
+    from ._engine import Model, audit, bound, fit, fix, inspect, load_model, load_result, perplexity, retrieve
+
 __version__ = version = _core.version
 
 __all__ = [
     "Gradients",
+    "Model",
     "Normalizer",
     "Stats",
     "attention",
     "attention_backward",
+    "audit",
+    "bound",
     "current_target",
     "default_threads",
     "family",
+    "fit",
+    "fix",
     "force_target",
+    "inspect",
+    "load_model",
+    "load_result",
     "normalize",
     "normalize_backward",
+    "perplexity",
+    "retrieve",
     "targets",
     "version",
 ]
 
-# The verbs, which are imported when first asked for: who only attends need not wait for them.
-_VERBS = (
-    "Model",
-    "audit",
-    "bound",
-    "fit",
-    "fix",
-    "inspect",
-    "load_model",
-    "load_result",
-    "perplexity",
-    "retrieve",
-)
-__all__ += _VERBS
-
 
 def __getattr__(name: str) -> object:
-    if name not in _VERBS:
+    """The verbs are imported when first asked for: who only attends need not wait for them."""
+    if name not in __all__:
         raise AttributeError(f"module 'sharpmax' has no attribute '{name}'")
     from . import _engine
 
     return getattr(_engine, name)
 
 
-def __dir__() -> list:
-    return sorted([*globals(), *_VERBS])
+def __dir__() -> typing.List[str]:
+    return sorted({*globals(), *__all__})

@@ -82,9 +82,11 @@ def _as_numpy(arrays: typing.Sequence[Array]) -> list[Array]:
 
 
 def _request_of(call: _Call, query: Array, key: Array, value: Array, mask: Array) -> _core.Request:
-    inputs = (NumPyArrays.readable(array, name) for array, name in ((query, "query"), (key, "key"), (value, "value")))
+    query, key, value = (
+        NumPyArrays.readable(array, name) for array, name in ((query, "query"), (key, "key"), (value, "value"))
+    )
     mask = None if mask is None else NumPyArrays.readable(mask, "attn_mask")
-    return make_request(NumPyArrays, Inputs(*inputs, mask, None), call.options)
+    return make_request(NumPyArrays, Inputs(query, key, value, mask, None), call.options)
 
 
 def _bits(rows: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
@@ -179,7 +181,7 @@ _attend.defvjp(_attend_forward, _attend_backward)
 
 def _check_now(call: _Call, inputs: typing.Any) -> None:
     """What the kernel would refuse is refused here, before a traced program runs: over memory nobody touches."""
-    blank = [None if array is None else np.empty(array.shape, array.dtype) for array in inputs[:4]]
+    blank: list[Array] = [None if array is None else np.empty(array.shape, array.dtype) for array in inputs[:4]]
     parameters = inputs[4:]
     normalizer = as_normalizer(call.normalizer) if is_traced(*parameters) else call.rule(parameters)
     wanted, gaps = _stats_arrays(call)

@@ -6,12 +6,13 @@ import functools
 import typing
 
 import torch
-from torch.utils.dlpack import to_dlpack
+from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]  # torch forgets to export it
 
 from .. import _core
 from .._normalizers import as_normalizer, parameter_names
 
 Tensor = torch.Tensor
+Statistics = typing.Dict[str, Tensor]
 Inputs = typing.Sequence[typing.Any]  # query, key, value, attn_mask, parameters
 
 _CAUSAL = {"top-left": _core.Causal.top_left, "bottom-right": _core.Causal.bottom_right}
@@ -117,7 +118,7 @@ def rows_of(tensor: Tensor) -> tuple[typing.Any, ...]:
     return (1, 1, 1, *tensor.shape[:-1])[-3:]
 
 
-def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.Any, wishes: Wishes) -> dict:
+def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.Any, wishes: Wishes) -> Statistics:
     wanted = {}
     for name in wishes.names.split(",") if wishes.names else ():
         if name in ("top_keys", "top_weights"):
@@ -134,7 +135,7 @@ def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.An
     return wanted
 
 
-def _views(wanted: dict) -> dict:
+def _views(wanted: Statistics) -> dict[str, typing.Any]:
     return {name: to_dlpack(tensor) for name, tensor in wanted.items()}
 
 
@@ -220,7 +221,9 @@ def _of_parameters(gradient: Tensor, member: str, names: str, parameters: Tensor
     return gradient.to(parameters.dtype)
 
 
-def weigh(scores: Tensor, parameters: Tensor | None, rule: Rule, wishes: Wishes, threads: int) -> tuple[Tensor, dict]:
+def weigh(
+    scores: Tensor, parameters: Tensor | None, rule: Rule, wishes: Wishes, threads: int
+) -> tuple[Tensor, Statistics]:
     """Weights in the scores' type; 16-bit scores are computed in float32."""
     exact = scores if scores.dtype == torch.float64 else scores.to(torch.float32)
     weights = exact.new_empty(exact.shape)

@@ -69,8 +69,8 @@ class Learnable(nn.Module):
     def reset_parameters(self) -> None:
         """Back to where training started."""
         for parameter in self.names:
-            values = self._start.parameters[parameter]
-            values = values if isinstance(values, list) else [values]
+            start = self._start.parameters[parameter]
+            values: list[typing.Any] = [*start] if isinstance(start, list) else [start]
             what, domain = f"{parameter} of {self._start.name}", domain_of(self._domains[parameter])
             raw = self.get_parameter(f"raw_{parameter}")
             raws = torch.tensor([raw_of(domain, value, what) for value in values], dtype=torch.float64, device="cpu")

@@ -11,7 +11,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 functorch_level = torch._C._functorch.maybe_current_level
 _jit_tracing = torch._C._get_tracing_state
-_profiling = torch.autograd._profiler_enabled
+_profiling = torch.autograd._profiler_enabled  # type: ignore[attr-defined]
 
 
 # torch.autograd.grad(is_grads_batched=True) has a vmap of its own, older than torch.func's.
