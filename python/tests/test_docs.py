@@ -1,4 +1,4 @@
-"""Every example of docs/python.md does what the page says, and every public name stands on it."""
+"""Every example of docs/python.md and the README does what the page says, and every public name stands on it."""
 
 import doctest
 import inspect
@@ -7,14 +7,15 @@ import pathlib
 import pytest
 import sharpmax
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "python.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def sections():
+def sections(page):
     """(title, text, line) of every part of the page that has examples."""
     title, lines, start = "start", [], 0
-    for number, line in enumerate(PAGE.read_text().splitlines() + ["## end"]):
+    for number, line in enumerate(page.read_text().splitlines() + ["## end"]):
         if line.startswith("## "):
             if any(entry.startswith(">>> ") for entry in lines):
                 yield title, "\n".join(lines) + "\n", start
@@ -23,8 +24,8 @@ def sections():
             lines.append("" if line.startswith("```") else line)
 
 
-SECTIONS = list(sections())
-NEEDS = {"PyTorch": "torch", "JAX": "jax", "Transformers": "transformers"}
+SECTIONS = [*sections(PAGE), *sections(ROOT / "README.md")]
+NEEDS = {"PyTorch": "torch", "In Python": "torch", "JAX": "jax", "Transformers": "transformers"}
 
 
 @pytest.mark.parametrize("title, text, line", SECTIONS, ids=[title for title, *_ in SECTIONS])
@@ -33,7 +34,7 @@ def test_examples_of_the_page(title, text, line, tmp_path, monkeypatch):
         pytest.importorskip(NEEDS[title])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    test = doctest.DocTestParser().get_doctest(text, {}, title, str(PAGE), line)
+    test = doctest.DocTestParser().get_doctest(text, {}, title, title, line)
     assert test.examples
     report = []
     outcome = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
