@@ -68,6 +68,10 @@ def test_opcheck_of_attention_backward(needs):
     out, found = OPS.attention(*flat, *SAVED, 1)
     saved = (d_out, *flat, out, *found, [*needs[:4], False], 1)
     torch.library.opcheck(OPS.attention_backward.default, saved)
+    halves = [tensor.bfloat16() for tensor in (d_out, *inputs[:4])]
+    flat = _ops.flat([*halves[1:], None], Lengths(), Rule("softmax"), Masks())
+    backward = (halves[0], *flat, None, None, None, [*needs[:4], False], 1)
+    torch.library.opcheck(OPS.attention_backward.default, backward)
 
 
 def test_opcheck_of_normalize_and_its_backward():
