@@ -7,6 +7,8 @@
 // moves, the oracle's own answers at both ends of that say how much it matters.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "attention/oracle.h"
 #include "sharpmax/attention.h"
 #include "support/attention_normalizers.h"
@@ -148,6 +150,70 @@ TEST_P(ParameterGradients, ErrAtMostTwiceAsMuchAsPlainFloatOverRequestsDrawnAtRa
       }
     });
   });
+}
+
+// What an error of eps |z| in every score z can do to the gradients by beta and by the sink, to first order,
+// over all rows of the head: no more for scores far from 0 than that, and nothing for a saved output that was
+// rounded.
+struct Conditioning {
+  double beta = 0.0, sink = 0.0;
+};
+Conditioning conditioning_of(const AttentionProblem& problem, const AnyNormalizer& normalizer) {
+  const AttentionRequest& request = problem.request;
+  oracle::Scratch scratch(request);
+  Conditioning sums;
+  for_each_row(problem, [&](const RowIndex& at, KeyRange keys) {
+    const oracle::WeighedRow row = oracle::weigh(request, normalizer, at, keys, scratch);
+    const double beta = row.facts.temperature,
+                 mass = std::accumulate(row.weights.begin(), row.weights.end(), 0.0);
+    std::vector<double> d_weights(row.weights.size()), d_z(d_weights);
+    read_row(problem.d_out().input(), at, scratch.out);
+    double mean = 0.0, mean_z = 0.0, most = 0.0, size = 0.0, all = 0.0;
+    for (std::size_t j = 0; j < d_weights.size(); ++j) {
+      read_row(request.value, oracle::key_row(request, at, keys.begin, j), scratch.value);
+      d_weights[j] = std::inner_product(scratch.out.begin(), scratch.out.end(), scratch.value.begin(), 0.0);
+      mean += row.weights[j] * d_weights[j];
+      mean_z += row.weights[j] / mass * beta * row.scores[j];
+      size += row.weights[j] * std::abs(d_weights[j]);
+      most = std::max(most, beta * std::abs(row.scores[j]));
+    }
+    for (std::size_t j = 0; j < d_z.size(); ++j)
+      all += std::abs(d_z[j] = row.weights[j] * (d_weights[j] - mean));
+    for (std::size_t j = 0; j < d_z.size(); ++j) {
+      const double share = std::abs(d_z[j]) + row.weights[j] * all;
+      sums.beta += most / beta * share * (1.0 + std::abs(beta * row.scores[j] - mean_z));
+    }
+    // (1 - mass) / c is 1 / (c + sum exp e).
+    if (mass < 1.0) sums.sink += most * size * (1.0 - mass) / normalizer.parameters()[0].of_head(0);
+  });
+  return sums;
+}
+
+TEST(ParameterGradientsOfSavedRows, OweNothingToAShiftOfAllScoresOrToAnOutputInHalfPrecision) {
+  for (const char* text :
+       {"softmax", "softmax:beta=0.02", "softmax:beta=3", "ssmax:s=0.4,b=0.1", "sink:c=1e17"}) {
+    const AnyNormalizer normalizer = AnyNormalizer::parse(text);
+    AttentionProblem problem({.name = "shifted",
+                              .queries = 33,
+                              .keys = 65,
+                              .feature = 16,
+                              .type = DType::float16,
+                              .out_type = DType::float16,
+                              .bias = Spread::whole});
+    problem.bias().fill([](const Extents<4>&) { return 40.0; });
+    const Conditioning conditioning = conditioning_of(problem, normalizer);
+    const double size =
+        normalizer.definition().moves.sink ? conditioning.sink : conditioning.beta * std::log(65.0);
+    const Values wanted = oracle_parameters(problem, normalizer);
+    for_each_target([&](const std::string& isa) {
+      const Values found = kernel_parameters(problem, normalizer, Keep::saved, 1);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        // A score rounds in its products, its sum with the bias, beta and the shift.
+        EXPECT_LE(std::abs(found[i] - wanted[i]), 4.0 * kFloatEps * size)
+            << text << " on " << isa << ": " << found[i] << ", wanted " << wanted[i];
+      }
+    });
+  }
 }
 
 TEST_P(ParameterGradients, AreTheSameBitsForAnyNumberOfThreads) {
