@@ -238,7 +238,7 @@ class Model:
 
     def _pieces(self, generation: _core.Generation) -> typing.Iterator[str]:
         while True:
-            piece = typing.cast(typing.Optional[bytes], generation.next())
+            piece = generation.next()
             if piece is None:
                 return
             if piece:
