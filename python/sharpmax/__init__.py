@@ -8,6 +8,8 @@ sharpmax.torch, sharpmax.jax and sharpmax.hf (Transformers) have what only these
 audit(), bound(), fix() ... are the jobs of the command line, and load_model() opens a model to run.
 """
 
+import typing
+
 from . import _core
 from ._attention import Gradients, attention, attention_backward
 from ._core import Normalizer, current_target, default_threads, family, force_target, targets
@@ -47,8 +49,22 @@ _VERBS = (
 )
 __all__ += _VERBS
 
+if typing.TYPE_CHECKING:
+    from ._engine import (  # isort: skip
+        Model as Model,
+        audit as audit,
+        bound as bound,
+        fit as fit,
+        fix as fix,
+        inspect as inspect,
+        load_model as load_model,
+        load_result as load_result,
+        perplexity as perplexity,
+        retrieve as retrieve,
+    )
 
-def __getattr__(name: str) -> object:
+
+def __getattr__(name: str) -> typing.Any:
     if name not in _VERBS:
         raise AttributeError(f"module 'sharpmax' has no attribute '{name}'")
     from . import _engine
@@ -56,5 +72,5 @@ def __getattr__(name: str) -> object:
     return getattr(_engine, name)
 
 
-def __dir__() -> list:
+def __dir__() -> typing.List[str]:
     return sorted([*globals(), *_VERBS])
