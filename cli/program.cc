@@ -57,6 +57,20 @@ int code_of(ErrorCode code) {
   return code == ErrorCode::bad_file || code == ErrorCode::io ? kBadFile : kUsage;
 }
 
+struct VersionWish {
+  bool version = false, verbose = false, json = false;
+};
+
+void describe(CLI::App& program, VersionWish& wish) {
+  program.formatter(std::make_shared<WrappingFormatter>());
+  program.footer(kFooter);
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  program.add_flag("--version", wish.version, "Print the version");
+  program.add_flag("--verbose", wish.verbose, "With --version: compiler, instruction sets, BLAS, threads");
+  program.add_flag("--json", wish.json, "With --version: as JSON");
+  program.require_subcommand(0, 1);
+}
+
 }  // namespace
 
 int run_program(std::span<const std::string> words) {
@@ -65,14 +79,8 @@ int run_program(std::span<const std::string> words) {
       "Sharp attention at any size: attention under any normalizer, and what it does as "
       "the number of keys grows.",
       "sharpmax");
-  program.formatter(std::make_shared<WrappingFormatter>());
-  program.footer(kFooter);
-  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  bool version = false, verbose = false, json = false;
-  program.add_flag("--version", version, "Print the version");
-  program.add_flag("--verbose", verbose, "With --version: compiler, instruction sets, BLAS, threads");
-  program.add_flag("--json", json, "With --version: as JSON");
-  program.require_subcommand(0, 1);
+  VersionWish wish;
+  describe(program, wish);
   const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
                               add_fit(program),        add_inspect(program), add_run(program),
                               add_perplexity(program), add_audit(program),   add_bound(program),
@@ -91,8 +99,8 @@ int run_program(std::span<const std::string> words) {
   for (const Command& command : commands) {
     if (command.words->parsed()) return command.run();
   }
-  if (version) return print_version(verbose, json);
-  if (verbose || json) throw Usage("--verbose and --json go with --version or a command");
+  if (wish.version) return print_version(wish.verbose, wish.json);
+  if (wish.verbose || wish.json) throw Usage("--verbose and --json go with --version or a command");
   print(help_of(program));
   return kOk;
 }

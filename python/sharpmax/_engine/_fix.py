@@ -8,7 +8,7 @@ from ._progress import Progress
 from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
-from ._verb import MODEL_FILES, ModelLike, Path, model_operand, take_text
+from ._verb import ModelLike, Path, model_operand, take_text
 from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording("fix", flags=("chat", "no_search", "resume"), files=("task", "output", "json"), repeated=("rule",))
@@ -76,7 +76,7 @@ def fix(
     resume: bool = False,
     progress: Progress = None,
 ) -> FixResult:
-    """Tries normalizers on a real model, on one part of a text and of a task; the best is tested once on the other part.
+    """Tries normalizers on a real model, on one part of a text and of a task; the best is tested on the other part.
 
     model                    a path, or what load_model() returned
     text, text_string        the path of the text on which the loss is measured, or the text itself

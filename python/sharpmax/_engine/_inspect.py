@@ -64,7 +64,7 @@ def inspect(
     threads: typing.Optional[int] = None,
     progress: Progress = None,
 ) -> InspectResult:
-    """What is in a model file: its architecture, shape, tokenizer, types, tensors and metadata, and whether it runs here.
+    """What is in a model file: architecture, shape, tokenizer, types, tensors and metadata, and whether it runs here.
 
     model    a GGUF file, a .safetensors file, the index of its shards, or a folder as Hugging Face saves it
     tensors  str() of the result names every tensor, not one line for those that differ in the layer alone

@@ -46,7 +46,7 @@ class PerplexityResult(Result):
 
     @property
     def losses(self) -> typing.List[np.ndarray]:
-        """Of every chunk of the text, a float32 array with the loss of each token but the first; NaN where it is one."""
+        """Of every chunk of the text, a float32 array with the loss of each token but the first."""
         return [np.array(chunk["losses"], np.float32) for chunk in self.data["chunks"]]
 
     def headline(self) -> str:

@@ -146,10 +146,10 @@ def retrieve(
     checkpoint_seconds  between checkpoints
     head                train nothing: test this head again
 
-    Training, None being the arm's own: encoder ("mlp", "linear"), width, classes, scale_scores, train_normalizer, steps,
-    batch, least_size, largest_size, crowding ("none", "anywhere", "top"), crowded, least_width, learning_rate, schedule
-    ("constant", "cosine", "geometric"), final_learning_rate, weight_decay, beta1, beta2, epsilon, clip, precision
-    ("float32", "float64").
+    Training, None being the arm's own: encoder ("mlp", "linear"), width, classes, scale_scores, train_normalizer,
+    steps, batch, least_size, largest_size, crowding ("none", "anywhere", "top"), crowded, least_width, learning_rate,
+    schedule ("constant", "cosine", "geometric"), final_learning_rate, weight_decay, beta1, beta2, epsilon, clip,
+    precision ("float32", "float64").
 
     Testing: sizes (items in a set), normalizers (one or several, over the same scores), sets_scale (how many sets),
     heat_map_sets and heat_map_items (whose weights are kept).

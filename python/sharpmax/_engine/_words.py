@@ -14,7 +14,7 @@ Path = typing.Union[str, "os.PathLike[str]"]
 
 
 def option_of(keyword: str) -> str:
-    """ "--learning-rate" for "learning_rate", "--for" for "for_"."""
+    """The option of a keyword: --learning-rate for learning_rate, --for for for_."""
     return "--" + keyword.rstrip("_").replace("_", "-")
 
 
@@ -47,7 +47,8 @@ def _one(keyword: str, value: typing.Any) -> str:
     if isinstance(value, numbers.Integral):
         return str(int(value))
     if isinstance(value, numbers.Real):
-        return repr(float(value))
+        text = repr(float(value))
+        return text[:-2] if text.endswith(".0") else text
     raise TypeError(f"{keyword} is a {type(value).__name__}; it must be a number, a text or a sequence of them")
 
 

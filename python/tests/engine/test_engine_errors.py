@@ -78,16 +78,15 @@ def test_files_that_are_not_there_or_not_what_they_should_be(tiny, tmp_path):
 def test_what_does_not_go_together(tiny, tmp_path):
     refused(ValueError, "no text was given; text= was wanted", sharpmax.audit, tiny)
     refused(ValueError, "resume goes with json=", sharpmax.audit, tiny, tiny / "text.txt", resume=True)
-    refused(ValueError, "resume and overwrite are two different things; give one", sharpmax.retrieve, resume=True, overwrite=True,
-            directory=tmp_path)  # fmt: skip
+    both = {"resume": True, "overwrite": True, "directory": tmp_path}
+    refused(ValueError, "resume and overwrite are two different things; give one", sharpmax.retrieve, **both)
     refused(ValueError, "head 9.9: there is no such head; .*", sharpmax.audit, tiny, tiny / "text.txt", head="9.9")
     refused(ValueError, ".*excerpts.*analysis.*", sharpmax.audit, tiny, tiny / "text.txt", analysis="all", excerpts=3)
     refused(ValueError, "steps does not go with head: nothing is trained", sharpmax.retrieve, head="x", steps=3)
-    sharpmax.retrieve(
-        arms="paper", steps=2, sizes=16, normalizers="softmax", sets_scale=0.01, directory=tmp_path / "run"
-    )
-    refused(ValueError, ".*resume.*overwrite.*", sharpmax.retrieve, arms="paper", steps=2, sizes=16, normalizers="softmax",
-            sets_scale=0.01, directory=tmp_path / "run")  # fmt: skip
+    short = dict(arms="paper", steps=2, sizes=16, normalizers="softmax", sets_scale=0.01, directory=tmp_path / "run")
+    sharpmax.retrieve(**short)
+    refused(ValueError, ".*resume.*overwrite.*", sharpmax.retrieve, **short)
+    assert sharpmax.retrieve(**short, resume=True).ok
 
 
 def test_what_is_too_much(tiny):

@@ -66,8 +66,8 @@ def test_statistics_are_those_of_the_weights_of_transformers(model, peer):
     with torch.no_grad():
         attentions = peer[1](torch.tensor([tokens]), output_attentions=True).attentions
     weights = torch.cat(attentions).double().numpy()  # [layer, head, query, key]
-    wish = {"entropy": True, "peak_weight": True, "peak_key": True, "first_weight": True, "column_mass": True, "map": (4, 4),
-            "top": 3, "gaps": [1.0, 4.0]}  # fmt: skip
+    wish = {"entropy": True, "peak_weight": True, "peak_key": True, "first_weight": True, "column_mass": True,
+            "map": (4, 4), "top": 3, "gaps": [1.0, 4.0]}  # fmt: skip
     stats = model.attention_stats(tokens, wish)
     entropy = -(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1)
     np.testing.assert_allclose(stats.entropy, entropy, atol=1e-4)
@@ -148,17 +148,19 @@ def test_a_text_ends_where_the_context_does(tiny):
         (ValueError, "max_tokens must be at least 1", lambda m: m.generate("a", max_tokens=0)),
         (ValueError, ".*temperature.*", lambda m: m.generate("a", temperature=-1)),
         (ValueError, "system goes with chat=True", lambda m: m.generate("a", system="b")),
-        (ValueError, "chat, special and system are for a prompt that is a str; these are tokens", lambda m: m.generate([1], chat=True)),
+        (ValueError, "chat, special and system are for a prompt that is a str; these are tokens",
+         lambda m: m.generate([1], chat=True)),
         (ValueError, "cache is 'int8'; it must be float32 or float16", lambda m: m.loss(PROMPT, cache="int8")),
         (ValueError, "normalizer and normalizers were both given; one was wanted",
          lambda m: m.loss(PROMPT, normalizer="hard", normalizers={})),
         (ValueError, ".*normalizers.*schema.*", lambda m: m.loss(PROMPT, normalizers={"a": 1})),
         (ValueError, ".*softmix.*", lambda m: m.loss(PROMPT, normalizer="softmix")),
         (TypeError, "tokens hold a float; they must be whole numbers in one dimension", lambda m: m.logits([1.5])),
-        (TypeError, "tokens hold a list; they must be whole numbers in one dimension", lambda m: m.logits(np.ones((2, 2), int))),
+        (TypeError, "tokens hold a list; they must be whole numbers in one dimension",
+         lambda m: m.logits(np.ones((2, 2), int))),
         (TypeError, "tokens are a int; they must be a str or a sequence of token numbers", lambda m: m.logits(3)),
         (TypeError, "text is a list; it must be a str", lambda m: m.tokenize([1])),
-        (ValueError, "return_stats asks for 'sharpness'; there is .*", lambda m: m.attention_stats(PROMPT, "sharpness")),
+        (ValueError, "return_stats asks for 'sharp'; there is .*", lambda m: m.attention_stats(PROMPT, "sharp")),
     ],
     ids=str,
 )  # fmt: skip

@@ -1,6 +1,5 @@
 """Verbs as guests of an interpreter: interrupts, callbacks, threads. Each ends well, and the next call works."""
 
-import os
 import signal
 import subprocess
 import sys

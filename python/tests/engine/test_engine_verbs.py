@@ -31,20 +31,12 @@ def same(result, tmp_path, *words):
 
 
 def test_bounds_of_a_spread(tmp_path):
-    found = sharpmax.bound(
-        spread=5.69, n=[16, 1e6], normalizer=["softmax", sharpmax.Normalizer("top_k:k=4")], peak=0.5, level=-2
-    )
-    words = (
-        "bound --spread 5.69 --n 16,1000000 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2".split()
-    )
-    assert str(found) == same(found, tmp_path, *words)
-    assert (
-        found.command
-        == "sharpmax bound --spread 5.69 --n 16,1000000.0 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2"
-    )
-    assert found.sizes == [16, 1_000_000] and found.highest["softmax"][16] == pytest.approx(
-        1 / (1 + 15 * np.exp(-5.69))
-    )
+    rules = ["softmax", sharpmax.Normalizer("top_k:k=4")]
+    found = sharpmax.bound(spread=5.69, n=[16, 1e6], normalizer=rules, peak=0.5, level=-2)
+    words = "bound --spread 5.69 --n 16,1000000 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2"
+    assert str(found) == same(found, tmp_path, *words.split())
+    assert found.command == f"sharpmax {words}" and found.sizes == [16, 1_000_000]
+    assert found.highest["softmax"][16] == pytest.approx(1 / (1 + 15 * np.exp(-5.69)))
     assert found.lowest["softmax"][16] == 1 / 16 and found.lost_from == {"softmax": 297.0, "top_k:k=4": None}
 
 
@@ -164,8 +156,8 @@ def test_fixes_and_the_table_of_the_best(tiny, tmp_path):
     rules = ["softmax:beta=1.2", "softmax:beta=0.9@layers=0-0"]
     words = ["fix", tiny, "--text", tiny / "text.txt", *common, "--rule", rules[0], "--rule", rules[1]]
     found = sharpmax.fix(
-        tiny, tiny / "text.txt", tokens=64, length=64, lengths=[80], questions=2, no_search=True, for_="text", rule=rules,
-        output=tmp_path / "table.json",
+        tiny, tiny / "text.txt", tokens=64, length=64, lengths=[80], questions=2, no_search=True, for_="text",
+        rule=rules, output=tmp_path / "table.json",
     )  # fmt: skip
     same(found, tmp_path, *words)
     assert [trial["rule"] for trial in found.trials] == ["nothing", *rules]
