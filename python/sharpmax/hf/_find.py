@@ -56,6 +56,11 @@ def _numbers(modules: typing.Sequence[torch.nn.Module]) -> list[int | None]:
     return given
 
 
+def unwrap(model: typing.Any) -> typing.Any:
+    """The model that torch.compile was given."""
+    return getattr(model, "_orig_mod", model)
+
+
 def find_layers(model: typing.Any) -> list[Layer]:
     """In the order in which the model lists them. ValueError where there is none."""
     if not isinstance(model, transformers.PreTrainedModel):

@@ -7,7 +7,7 @@ import typing
 import torch
 
 from ._assign import Assignment, assign
-from ._find import configs_of, find_layers
+from ._find import configs_of, find_layers, unwrap
 from ._state import HEADS
 
 _STACK = "_sharpmax_patches"  # in the model's __dict__: the last one holds
@@ -82,6 +82,7 @@ def patch(model: typing.Any, normalizer: typing.Any = "softmax") -> Patch:
 
     Returns a Patch: ``remove()`` it, or use it as a context manager. Patches stack: the last one holds.
     """
+    model = unwrap(model)
     layers = find_layers(model)
     assignment = assign(layers, normalizer)
     if _STACK not in model.__dict__:
@@ -95,6 +96,7 @@ def patch(model: typing.Any, normalizer: typing.Any = "softmax") -> Patch:
 
 def unpatch(model: typing.Any) -> None:
     """Take out every patch of a model; nothing happens where there is none."""
+    model = unwrap(model)
     if _STACK in getattr(model, "__dict__", {}):
         model.__dict__[_STACK]["patches"].clear()
         _apply(model)

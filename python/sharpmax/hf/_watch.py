@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import typing
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from .._stats import Stats
 from . import _show
-from ._find import configs_of, find_layers
+from ._find import configs_of, find_layers, unwrap
 from ._patch import Patch, patch
 from ._rows import Rows
 from ._state import add_watcher, remove_watcher
@@ -50,6 +51,7 @@ class Watch:
     def __init__(
         self, model: typing.Any, statistics: tuple[str, ...], gaps: tuple[float, ...], keep: str, every: int
     ) -> None:
+        model = unwrap(model)
         self.model_name = type(model).__name__
         self.statistics, self.gaps, self.keep, self.every = statistics, gaps, keep, every
         self.calls: list[WatchedCall] = []
@@ -63,6 +65,7 @@ class Watch:
             self._wishes["gaps"] = gaps
         self._patch: Patch | None = None
         self._on = False
+        self._lock = threading.Lock()
 
     # While it runs.
 
@@ -93,7 +96,8 @@ class Watch:
     def record(self, module: torch.nn.Module, stats: Stats, rows: Rows) -> None:
         place = self._places[id(module)]
         tally = self._counted[place]
-        tally.add(stats, rows)
+        with self._lock:  # a model may run in several threads
+            tally.add(stats, rows)
         if self.keep == "all":
             self.calls.append(_call(place, stats, rows, tally, self))
 
@@ -101,8 +105,9 @@ class Watch:
 
     @property
     def _tallies(self) -> list[Tally]:
-        for tally in self._counted:
-            tally.settle()
+        with self._lock:
+            for tally in self._counted:
+                tally.settle()
         return self._counted
 
     @property
@@ -135,12 +140,14 @@ class Watch:
         return ByLength(2**span, counts[:, span], values)
 
     def __getattr__(self, name: str) -> np.ndarray:
-        if name == "gap_counts" or name in self.__dict__.get("statistics", ()):
+        known = () if name.startswith("_") else self._known()
+        if name in known:
             return self.mean(name)
-        raise AttributeError(f"a Watch has no '{name}'; this one has {', '.join(self._known())}")
+        raise AttributeError(f"a Watch has no '{name}'; this one has {', '.join(known)}")
 
     def _known(self) -> tuple[str, ...]:
-        return (*self.statistics, "gap_counts") if self.gaps else self.statistics
+        statistics, gaps = self.__dict__.get("statistics", ()), self.__dict__.get("gaps", ())
+        return (*statistics, "gap_counts") if gaps else statistics
 
     def _heads(self) -> int:
         seen = [tally.sums.shape[2] for tally in self._tallies if tally.sums is not None]

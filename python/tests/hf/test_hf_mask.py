@@ -29,9 +29,10 @@ def random_case(kind, seed):
     dropped = number(0, before) if number(0, 2) == 0 else 0
     keys = before - dropped + queries + unused
     padding = None
-    if number(0, 1):  # anywhere, at the end, at the start
-        places, lengths = torch.arange(before + queries), torch.tensor([[number(0, before + queries)], [number(1, 9)]])
-        anywhere = torch.rand(2, before + queries, generator=random) < 0.7
+    if number(0, 1):  # anywhere, at the end, at the start; it may speak of slots that are not used yet
+        known = before + queries + number(0, 1) * unused
+        places, lengths = torch.arange(known), torch.tensor([[number(0, known)], [number(1, 9)]])
+        anywhere = torch.rand(2, known, generator=random) < 0.7
         padding = (anywhere, places < lengths, places >= lengths)[number(0, 2)]
     return {
         "batch_size": 2,

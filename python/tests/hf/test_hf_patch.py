@@ -2,6 +2,8 @@
 
 import copy
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -251,6 +253,21 @@ def test_an_argument_that_would_change_the_answer_is_never_dropped(argument, sen
     attention_forward(torch.nn.Identity(), query, query, query, None, **{name: None for name in argument})
     with pytest.raises(ValueError, match=sentence):
         attention_forward(torch.nn.Identity(), query, query, query, None, **argument)
+
+
+@pytest.mark.parametrize("missing", ["torch", "transformers"])
+def test_what_is_not_installed_is_named(missing):
+    code = f"""
+import sys, types
+sys.modules["torch"] = types.ModuleType("torch")
+sys.modules["{missing}"] = None
+try:
+    import sharpmax.hf
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"sharpmax.hf needs {missing}: pip install 'sharpmax[hf]'\n", done.stderr
 
 
 def test_a_model_that_is_not_in_memory_is_refused(make, tokens):

@@ -1,5 +1,7 @@
 """watch(): what it says of each head is what eager's weights say, and watching changes nothing."""
 
+import concurrent.futures
+import copy
 import json
 import resource
 
@@ -96,6 +98,9 @@ def test_generation_adds_one_row_a_step(tiny, tokens, padding):
     assert prompt.stats.entropy.shape == (2, 4, 12) and prompt.stats.gap_counts.shape == (2, 4, 12, 8)
     assert prompt.padding.tolist() == [[True] * 4 + [False] * 8, [False] * 12]
     assert prompt.lengths.tolist() == [[0] * 4 + list(range(1, 9)), list(range(1, 13))]
+    with sharpmax.hf.watch(model, keep="all") as stats:
+        model(tokens, attention_mask=padding["right"])
+    assert stats.calls[0].padding.tolist() == [[False] * 8 + [True] * 4, [False] * 12]
 
 
 def test_forwards_accumulate_and_rows_of_static_slots_are_not_seen(tiny, tokens):
@@ -235,6 +240,23 @@ def test_steps_that_wait_are_counted_like_one_call(tiny, tokens, padding):
     assert np.allclose(stepped.by_length("gap_counts").values, more.by_length("gap_counts").values)
 
 
+def test_a_model_that_runs_in_threads_loses_no_row(tiny, tokens):
+    model = tiny("llama")
+
+    def run(_):
+        with torch.no_grad():
+            for _ in range(10):
+                model(tokens[:1, :3], use_cache=False)
+                model(tokens, use_cache=False)
+
+    with sharpmax.hf.watch(model) as stats, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))
+    assert stats.rows.tolist() == [4 * 10 * 27] * 2
+    with sharpmax.hf.watch(model) as alone:
+        run(0)
+    assert np.allclose(stats.entropy, alone.entropy)
+
+
 def test_every_looks_at_one_call_in_so_many(tiny, tokens):
     model = tiny("llama")
     with sharpmax.hf.watch(model, every=3) as stats:
@@ -256,14 +278,16 @@ def test_a_checkpointed_layer_is_seen_once(reentrant, make, tokens):
 def test_a_compiled_model_is_the_model_and_can_be_watched(make, tokens, padding):
     model, mask = make("llama", num_hidden_layers=1), padding["left"]
     wanted = model(tokens, attention_mask=mask, use_cache=False).logits
-    sharpmax.hf.patch(model)
     compiled = torch.compile(model, backend="eager")
+    sharpmax.hf.patch(compiled)
     found = compiled(tokens, attention_mask=mask, use_cache=False).logits
     assert float((found - wanted)[mask.bool()].abs().max()) <= BAR
-    with sharpmax.hf.watch(model) as stats:
+    with sharpmax.hf.watch(compiled) as stats:
         compiled(tokens, attention_mask=mask, use_cache=False)
     with sharpmax.hf.watch(model) as plain:
         model(tokens, attention_mask=mask, use_cache=False)
+    sharpmax.hf.unpatch(compiled)
+    assert model.config._attn_implementation == "eager"
     torch._dynamo.reset()
     assert stats.rows.tolist() == [20] and np.abs(stats.entropy - plain.entropy).max() <= BAR
 
@@ -297,6 +321,8 @@ def test_it_can_be_read_by_people_and_programs(tiny, tokens):
     plain = json.loads(json.dumps(stats.to_dict()))
     assert np.allclose(plain["mean"]["entropy"], stats.entropy)
     assert np.allclose(plain["by_length"]["support"], stats.by_length("support").values)
+    with pytest.raises(AttributeError):
+        copy.copy(stats).__wrapped__  # noqa: B018
     with pytest.raises(AttributeError, match="a Watch has no 'sharpness'; this one has entropy"):
         stats.sharpness  # noqa: B018
     with pytest.raises(ValueError, match="no statistic 'mass' in this watch"):
