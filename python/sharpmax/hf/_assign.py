@@ -77,10 +77,10 @@ def _check_head(layer: Layer, head: typing.Any) -> tuple[int, int]:
         raise TypeError(f"normalizer names head {head!r} of '{layer.name}'; it must be a number")
     if layer.heads is None:
         raise ValueError(f"'{layer.name}' does not say how many heads it has; give a list with one for each")
-    head = int(head)
-    if not 0 <= head < layer.heads:
-        raise ValueError(f"normalizer names head {head} of '{layer.name}'; it has heads 0 to {layer.heads - 1}")
-    return head, layer.heads
+    number = int(head)
+    if not 0 <= number < layer.heads:
+        raise ValueError(f"normalizer names head {number} of '{layer.name}'; it has heads 0 to {layer.heads - 1}")
+    return number, layer.heads
 
 
 def _check_widths(layer: Layer, each: typing.Sequence[typing.Any]) -> None:

@@ -11,12 +11,12 @@ from .._stats import Stats
 from ..torch import attention
 from . import _state
 from ._call import Call, plan_of, prepare, with_documents
-from ._heads import pieces_of
+from ._heads import Piece, pieces_of
 from ._refuse import refuse_dropout, refuse_unknown
 from ._rows import rows_seen
 
 
-def _attend(call: Call, pieces, return_stats):
+def _attend(call: Call, pieces: list[Piece], return_stats: typing.Any) -> tuple[torch.Tensor, Stats | None]:
     """[batch, query, head, feature], and Stats with every head where wanted."""
     outs, stats = [], []
     for normalizer, heads, kv_heads in pieces:
@@ -58,7 +58,7 @@ def _join_heads(stats: list[Stats]) -> Stats:
     return Stats(**joined, gaps=stats[0].gaps)
 
 
-def _attend_watched(module, call: Call, pieces) -> torch.Tensor:
+def _attend_watched(module: torch.nn.Module, call: Call, pieces: list[Piece]) -> torch.Tensor:
     asked = [(watcher, wishes) for watcher in _state.watchers_of(module) if (wishes := watcher.wishes(module))]
     if not asked:
         return _attend(call, pieces, False)[0]
@@ -86,7 +86,7 @@ def attention_forward(
     position_bias: torch.Tensor | None = None,
     cu_seq_lens_q: torch.Tensor | None = None,
     cu_seq_lens_k: torch.Tensor | None = None,
-    **kwargs,
+    **kwargs: typing.Any,
 ) -> tuple[torch.Tensor, None]:
     """query [batch, head, query, feature], key and value [batch, kv_head, key, feature]; called by the model."""
     refuse_dropout(module, dropout)

@@ -9,19 +9,23 @@ import torch
 
 from ._mask import CompactMask, MaskPlan
 
+Tensor = torch.Tensor
+
 
 @dataclasses.dataclass
 class Call:
     """One call of attention: keys cut to those in use, and what to hand to sharpmax.attention beside them."""
 
-    query: torch.Tensor
-    key: torch.Tensor
-    value: torch.Tensor
+    query: Tensor
+    key: Tensor
+    value: Tensor
     plan: MaskPlan | None  # None: the mask came as numbers, or there is none
     options: dict[str, typing.Any]
 
 
-def _plan_without_mask(module, query, key, is_causal, sliding_window) -> MaskPlan:
+def _plan_without_mask(
+    module: torch.nn.Module, query: Tensor, key: Tensor, is_causal: bool | None, sliding_window: int | None
+) -> MaskPlan:
     """What Transformers means by no mask: with SDPA, causality from the first query and the first key on."""
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
@@ -33,7 +37,7 @@ def _plan_without_mask(module, query, key, is_causal, sliding_window) -> MaskPla
     return MaskPlan(causal=causal, shift=0 if causal else keys - queries, window=window)
 
 
-def _merge_bias(bias, mask):
+def _merge_bias(bias: Tensor | None, mask: Tensor | None) -> Tensor | None:
     """position_bias with a mask over it; either may be None."""
     if bias is None or mask is None:
         return mask if bias is None else bias
@@ -42,14 +46,23 @@ def _merge_bias(bias, mask):
     return bias + mask
 
 
-def plan_of(module, query, key, attention_mask, is_causal, sliding_window) -> MaskPlan | None:
+def plan_of(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    attention_mask: Tensor | None,
+    is_causal: bool | None,
+    sliding_window: int | None,
+) -> MaskPlan | None:
     """None: the mask came as numbers."""
     if attention_mask is None:
         return _plan_without_mask(module, query, key, is_causal, sliding_window)
     return attention_mask.plan if isinstance(attention_mask, CompactMask) else None
 
 
-def with_documents(plan, query, key, offsets, key_offsets) -> MaskPlan:
+def with_documents(
+    plan: MaskPlan | None, query: Tensor, key: Tensor, offsets: Tensor | None, key_offsets: Tensor | None
+) -> MaskPlan:
     """Packed sequences by their offsets, as collators for flash attention give them."""
     given = [part.tolist() for part in (offsets, key_offsets) if part is not None]
     if plan is None or plan.written_out is not None or plan.padding is not None:
@@ -62,7 +75,14 @@ def with_documents(plan, query, key, offsets, key_offsets) -> MaskPlan:
     return dataclasses.replace(plan, documents=given[0])
 
 
-def prepare(plan, query, key, value, attention_mask, position_bias) -> Call:
+def prepare(
+    plan: MaskPlan | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    position_bias: Tensor | None,
+) -> Call:
     if plan is None:
         return Call(query, key, value, None, {"attn_mask": _merge_bias(position_bias, attention_mask)})
     queries, keys = query.shape[2], key.shape[2]

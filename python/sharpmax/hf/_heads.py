@@ -9,6 +9,7 @@ import torch
 from ._state import HEADS
 
 SOFTMAX = "softmax"
+Piece = typing.Tuple[typing.Any, slice, slice]
 
 
 class Heads:
@@ -17,9 +18,9 @@ class Heads:
     def __init__(self, everywhere: typing.Any = SOFTMAX, each: typing.Sequence[typing.Any] | None = None):
         self.everywhere = everywhere
         self.each = None if each is None else list(each)
-        self._pieces: dict[tuple[int, int], list] = {}
+        self._pieces: dict[tuple[int, int], list[Piece]] = {}
 
-    def pieces(self, heads: int, kv_heads: int) -> list[tuple[typing.Any, slice, slice]]:
+    def pieces(self, heads: int, kv_heads: int) -> list[Piece]:
         """(normalizer, query heads, key heads): slices, so that keys and values are never copied."""
         if self.each is None:
             return [(self.everywhere, slice(0, heads), slice(0, kv_heads))]
@@ -30,11 +31,11 @@ class Heads:
             found = self._pieces[heads, kv_heads] = list(_split(self.each, heads // kv_heads))
         return found
 
-    def __getstate__(self):  # a copy's pieces are made of the copy's normalizers
+    def __getstate__(self) -> dict[str, typing.Any]:  # a copy's pieces are made of the copy's normalizers
         return {"everywhere": self.everywhere, "each": self.each, "_pieces": {}}
 
 
-def _split(each: list, group: int) -> typing.Iterator[tuple[typing.Any, slice, slice]]:
+def _split(each: list[typing.Any], group: int) -> typing.Iterator[Piece]:
     """Runs of one normalizer, cut so that each has whole groups of heads or lies within one."""
     begin = 0
     while begin < len(each):
@@ -57,5 +58,5 @@ def _whole_groups(begin: int, end: int, group: int) -> list[tuple[int, int]]:
 _PLAIN = Heads()
 
 
-def pieces_of(module: torch.nn.Module, heads: int, kv_heads: int) -> list[tuple[typing.Any, slice, slice]]:
+def pieces_of(module: torch.nn.Module, heads: int, kv_heads: int) -> list[Piece]:
     return module.__dict__.get(HEADS, _PLAIN).pieces(heads, kv_heads)

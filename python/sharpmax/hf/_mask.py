@@ -33,21 +33,30 @@ class MaskPlan:
         return min(keys, queries + self.shift) if self.causal and self.written_out is None else keys
 
 
+WriteOut = typing.Callable[[], typing.Any]
+
+
 class CompactMask(torch.Tensor):
     """A bool mask [batch, 1, query, key] of no memory; touched by anything but our attention, it is written out."""
 
     plan: MaskPlan
-    write_out: typing.Callable[[], torch.Tensor | None]
+    write_out: WriteOut
 
     @staticmethod
-    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: typing.Callable) -> CompactMask:
+    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: WriteOut) -> CompactMask:
         mask = torch.zeros((), dtype=torch.bool).expand(shape).as_subclass(CompactMask)
         mask.plan = plan
         mask.write_out = write_out
         return mask
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        cls,
+        func: typing.Any,
+        types: typing.Any,
+        args: tuple[typing.Any, ...] = (),
+        kwargs: dict[str, typing.Any] | None = None,
+    ) -> typing.Any:
         if func in _METADATA:
             with torch._C.DisableTorchFunctionSubclass():
                 return func(*args, **(kwargs or {}))
@@ -55,7 +64,7 @@ class CompactMask(torch.Tensor):
         return func(*args, **kwargs)
 
 
-def _written_out(value):
+def _written_out(value: typing.Any) -> typing.Any:
     return value.write_out() if type(value) is CompactMask else value
 
 
@@ -68,21 +77,21 @@ _METADATA = {
 }
 
 
-def _captured(function, name):
+def _captured(function: typing.Any, name: str) -> typing.Any:
     """A free variable of a closure, or None."""
     names = function.__code__.co_freevars
     return function.__closure__[names.index(name)].cell_contents if name in names else None
 
 
-def _parts(mask_function):
-    """The functions whose conjunction this is, or None where it is none that we know."""
+def _parts(mask_function: typing.Any) -> list[typing.Any]:
+    """The functions whose conjunction this is."""
     name = getattr(mask_function, "__qualname__", "")
     if name != "and_masks.<locals>.and_mask":
         return [mask_function]
     return [leaf for part in _captured(mask_function, "mask_functions") for leaf in _parts(part)]
 
 
-def _add_part(plan: MaskPlan, function, batch: int) -> bool:
+def _add_part(plan: MaskPlan, function: typing.Any, batch: int) -> bool:
     """Write one part of a mask into the plan; False where a plan cannot say it."""
     if function is masking_utils.causal_mask_function:
         plan.causal = True
@@ -106,7 +115,7 @@ def _add_part(plan: MaskPlan, function, batch: int) -> bool:
     return False
 
 
-def _complete(plan: MaskPlan, mask_function, batch, queries, keys) -> MaskPlan | None:
+def _complete(plan: MaskPlan, mask_function: typing.Any, batch: int, queries: int, keys: int) -> MaskPlan | None:
     """With all that the function says, or None where a plan cannot say it."""
     shift = plan.shift
     if not all(_add_part(plan, part, batch) for part in _parts(mask_function)):
@@ -126,7 +135,7 @@ def _complete(plan: MaskPlan, mask_function, batch, queries, keys) -> MaskPlan |
     return plan
 
 
-def _padding(attention_mask, keys, kv_offset):
+def _padding(attention_mask: torch.Tensor | None, keys: int, kv_offset: int) -> torch.Tensor | None:
     """[batch, keys] where some are padding, else None."""
     if attention_mask is None:
         return None
@@ -135,7 +144,7 @@ def _padding(attention_mask, keys, kv_offset):
     return None if padding.all() else padding
 
 
-def _lengths(padding) -> list[int] | None:
+def _lengths(padding: torch.Tensor | None) -> list[int] | None:
     if padding is None:
         return None
     lengths = padding.sum(-1, keepdim=True)
@@ -143,7 +152,9 @@ def _lengths(padding) -> list[int] | None:
     return lengths[:, 0].tolist() if right else None
 
 
-def _can_be_left_out(plan, queries, keys, allow_causal, allow_bidirectional) -> bool:
+def _can_be_left_out(
+    plan: MaskPlan, queries: int, keys: int, allow_causal: bool, allow_bidirectional: bool
+) -> bool:
     """None says it all: every key, or every key up to one's own where queries and keys are the same tokens."""
     if plan.window is not None or plan.padding is not None or plan.documents is not None:
         return False
@@ -158,11 +169,11 @@ def make_mask(
     kv_length: int,
     q_offset: int = 0,
     kv_offset: int = 0,
-    mask_function: typing.Callable = masking_utils.causal_mask_function,
+    mask_function: typing.Callable[..., typing.Any] = masking_utils.causal_mask_function,
     attention_mask: torch.Tensor | None = None,
     allow_is_causal_skip: bool = True,
     allow_is_bidirectional_skip: bool = False,
-    **kwargs,
+    **kwargs: typing.Any,
 ) -> torch.Tensor | None:
     """The mask function of ``attn_implementation="sharpmax"``; Transformers calls it, and documents the arguments."""
     write_out = functools.partial(

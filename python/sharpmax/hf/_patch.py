@@ -42,7 +42,7 @@ class Patch:
         return f"Patch({type(self.model).__name__}: {self.assignment.describe()}{state})"
 
 
-def _set_implementation(stack: dict) -> None:
+def _set_implementation(stack: dict[str, typing.Any]) -> None:
     for config, _ in stack["before"]:
         config._attn_implementation_internal = "sharpmax"
 

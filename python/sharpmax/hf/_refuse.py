@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 import torch
 from transformers.utils import output_capturing
 
@@ -42,7 +44,7 @@ def refuse_dropout(module: torch.nn.Module, dropout: float) -> None:
         )
 
 
-def refuse_unknown(kwargs: dict) -> None:
+def refuse_unknown(kwargs: dict[str, typing.Any]) -> None:
     """One sentence where an argument that is set is neither ours nor harmless."""
     collected = output_capturing._active_collector.get()
     if kwargs.get("output_attentions") or (collected and any("attentions" in name for name in collected)):

@@ -6,6 +6,9 @@ import dataclasses
 
 import torch
 
+from ._call import Call
+from ._mask import MaskPlan
+
 
 @dataclasses.dataclass
 class Rows:
@@ -21,7 +24,7 @@ def _count(mask: torch.Tensor, padding: torch.Tensor | None = None) -> Rows:
     return Rows(mask[:, 0].sum(-1), padding, mask[:, 0, :, 0])
 
 
-def _intervals(plan, queries, keys):
+def _intervals(plan: MaskPlan, queries: int, keys: int) -> tuple[torch.Tensor, torch.Tensor]:
     """[query]: first key seen, and one past the last, before padding is left out."""
     place = torch.arange(queries) + plan.shift
     begin, end = torch.zeros_like(place), torch.full_like(place, keys)
@@ -38,7 +41,7 @@ def _intervals(plan, queries, keys):
     return begin, torch.maximum(begin, end)
 
 
-def _padding_rows(plan, queries):
+def _padding_rows(plan: MaskPlan, queries: int) -> torch.Tensor | None:
     if plan.padding is None:
         return None
     place = torch.arange(queries) + plan.shift
@@ -46,7 +49,7 @@ def _padding_rows(plan, queries):
     return ~plan.padding[:, place.clamp(max=plan.padding.shape[1] - 1)] & known
 
 
-def rows_seen(call) -> Rows:
+def rows_seen(call: Call) -> Rows:
     """Of one attention call. Its plan knows; a mask that came as numbers is counted."""
     plan, mask = call.plan, call.options["attn_mask"]
     queries, keys = call.query.shape[2], call.key.shape[2]

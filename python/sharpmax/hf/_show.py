@@ -7,14 +7,17 @@ import typing
 
 import numpy as np
 
+if typing.TYPE_CHECKING:
+    from ._watch import Watch
 
-def title(watch) -> str:
+
+def title(watch: Watch) -> str:
     rows = watch.rows
     counted = f"{rows.max(initial=0):,} rows a layer" if len(set(rows)) <= 1 else f"{rows.sum():,} rows in all"
     return f"Watch of {watch.model_name}: {len(watch.names)} layers, {watch._heads()} heads, {counted}"
 
 
-def _labels(watch) -> list[str]:
+def _labels(watch: Watch) -> list[str]:
     """The part of a module's name that tells it from the others."""
     return [name or "(the model)" for name in watch.names]
 
@@ -25,7 +28,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
 
 
-def _lines(watch, heads: bool) -> list[list[str]]:
+def _lines(watch: Watch, heads: bool) -> list[list[str]]:
     means = [watch.mean(name) for name in watch.statistics]
     gap_counts = watch.mean("gap_counts") if watch.gaps else None
     header = ["layer", *(["head"] if heads else []), "rows", *watch.statistics, *(f"N({gap:g})" for gap in watch.gaps)]
@@ -49,7 +52,7 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def as_text(watch, heads: bool) -> str:
+def as_text(watch: Watch, heads: bool) -> str:
     lines = _lines(watch, heads)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(
@@ -58,7 +61,7 @@ def as_text(watch, heads: bool) -> str:
     )
 
 
-def as_html(watch) -> str:
+def as_html(watch: Watch) -> str:
     header, *lines = _lines(watch, heads=False)
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
@@ -74,7 +77,7 @@ def _plain(array: np.ndarray) -> typing.Any:
     return plain.tolist()
 
 
-def as_dict(watch) -> dict[str, typing.Any]:
+def as_dict(watch: Watch) -> dict[str, typing.Any]:
     names = watch._known()
     by_length = {name: watch.by_length(name) for name in names}
     first = by_length[names[0]]
@@ -93,7 +96,7 @@ def as_dict(watch) -> dict[str, typing.Any]:
     }
 
 
-def plot(watch, name: str, by: str, ax: typing.Any) -> typing.Any:
+def plot(watch: Watch, name: str, by: str, ax: typing.Any) -> typing.Any:
     if by not in ("head", "length"):
         raise ValueError(f"by is {by!r}; it must be 'head' or 'length'")
     if name not in watch.statistics:
@@ -108,7 +111,7 @@ def plot(watch, name: str, by: str, ax: typing.Any) -> typing.Any:
     return ax
 
 
-def _plot_heads(watch, name, ax) -> None:
+def _plot_heads(watch: Watch, name: str, ax: typing.Any) -> None:
     image = ax.imshow(watch.mean(name), aspect="auto", interpolation="nearest", origin="lower")
     ax.figure.colorbar(image, ax=ax, label=name.replace("_", " "))
     ax.set_xlabel("head")
@@ -116,7 +119,7 @@ def _plot_heads(watch, name, ax) -> None:
     ax.set_title(f"{watch.model_name}: mean {name.replace('_', ' ')}")
 
 
-def _plot_lengths(watch, name, ax) -> None:
+def _plot_lengths(watch: Watch, name: str, ax: typing.Any) -> None:
     found = watch.by_length(name)
     for place, label in enumerate(_labels(watch)):
         values = np.array([_mean(column) for column in found.values[place].T])

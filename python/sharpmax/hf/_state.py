@@ -10,7 +10,7 @@ import torch
 # In the module's own __dict__, so that a deep copy of a patched model is patched.
 HEADS = "_sharpmax_heads"
 
-_watchers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_watchers: weakref.WeakKeyDictionary[torch.nn.Module, tuple[typing.Any, ...]] = weakref.WeakKeyDictionary()
 watched = 0  # modules with a watcher: a plain number, which torch.compile can guard on
 
 

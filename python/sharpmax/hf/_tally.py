@@ -23,7 +23,7 @@ def _join(calls: list[tuple[Stats, Rows]], names: list[str]) -> tuple[Stats, Row
     arrays = {name: torch.cat([getattr(stats, name) for stats, _ in calls], dim=2) for name in names}
     gaps = calls[0][0].gaps
 
-    def joined(parts):
+    def joined(parts: list[torch.Tensor]) -> torch.Tensor:
         return torch.cat([part.expand(batch, -1) for part in parts], dim=1)
 
     padding = None
@@ -103,7 +103,7 @@ class Tally:
             self._sum(block, lengths, sees_first)
             self._thin(block)
 
-    def _sum(self, block, lengths, sees_first) -> None:
+    def _sum(self, block: torch.Tensor, lengths: torch.Tensor, sees_first: torch.Tensor) -> None:
         octaves = torch.frexp(lengths.to(torch.float64)).exponent.to(torch.int64) - 1
         if self.sums is None:
             self.sums = torch.zeros(_OCTAVES, *block.shape[1:], dtype=torch.float64)
@@ -115,7 +115,7 @@ class Tally:
         if self.first is not None:
             block[~sees_first, self.first] = float("nan")
 
-    def _thin(self, block) -> None:
+    def _thin(self, block: torch.Tensor) -> None:
         picked = block[-self.phase % self.stride :: self.stride].clone()
         self.phase += len(block)
         self.sample.append(picked)

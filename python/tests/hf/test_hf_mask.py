@@ -5,10 +5,11 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from transformers import masking_utils  # noqa: E402
-
 from sharpmax.hf._attention import attention_forward  # noqa: E402
+from sharpmax.hf._call import plan_of, prepare  # noqa: E402
 from sharpmax.hf._mask import CompactMask, make_mask  # noqa: E402
+from sharpmax.hf._rows import rows_seen  # noqa: E402
+from transformers import masking_utils  # noqa: E402
 
 FUNCTIONS = {
     "causal": lambda window: masking_utils.causal_mask_function,
@@ -63,6 +64,12 @@ def test_a_plan_lets_through_what_the_mask_lets_through(kind):
         found, _ = attention_forward(module, query, key, value, mask)
         wanted, _ = attention_forward(module, query, key, value, written_out)
         assert torch.allclose(found, wanted, atol=1e-6), f"seed {seed}: {case}"
+        rows = rows_seen(prepare(plan_of(module, query, key, mask, None, None), query, key, value, mask, None))
+        lengths = written_out[:, 0].sum(-1)
+        assert torch.equal(rows.lengths.expand_as(lengths), lengths), f"seed {seed}: {case}"
+        if mask is not None and mask.plan.written_out is None:
+            sees_first = written_out[:, 0, :, 0] & (case["kv_offset"] == 0)
+            assert torch.equal(rows.sees_first.expand_as(sees_first), sees_first), f"seed {seed}: {case}"
         if mask is None:
             left_out += 1
             continue
@@ -132,3 +139,21 @@ def test_a_bias_and_a_mask_both_hold(form):
         found, _ = attention_forward(torch.nn.Identity(), query, key, value, given[form], position_bias=bias)
         wanted, _ = attention_forward(torch.nn.Identity(), query, key, value, both)
         assert torch.allclose(found, wanted, atol=1e-6), f"seed {seed}: {case}"
+
+
+@pytest.mark.parametrize("queries", [1, 4, 7])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_window_holds_where_no_mask_came(causal, queries):
+    module = torch.nn.Identity()
+    module.is_causal = causal
+    random = torch.Generator().manual_seed(9)
+    query = torch.randn(1, 2, queries, 8, generator=random)
+    key, value = (torch.randn(1, 2, queries if causal else 7, 8, generator=random) for _ in range(2))
+    own = torch.arange(queries)[:, None] + key.shape[2] - queries
+    away = own - torch.arange(key.shape[2])
+    allowed = (away.abs() < 3) & (away >= 0 if causal and queries > 1 else away > -3)
+    found, _ = attention_forward(module, query, key, value, None, sliding_window=3)
+    wanted, _ = attention_forward(module, query, key, value, allowed[None, None])
+    assert torch.allclose(found, wanted, atol=1e-6)
+    rows = rows_seen(prepare(plan_of(module, query, key, None, None, 3), query, key, value, None, None))
+    assert torch.equal(rows.lengths[0], allowed.sum(-1))
