@@ -39,13 +39,10 @@ class NumPyArrays:
             array = _as_numpy(array, name)
         if array.dtype not in _READ_AS_THEY_ARE:
             array = _of_native_type(array, name)
-        strides, item = array.strides, array.itemsize
-        if strides and array.shape[-1] > 1 and strides[-1] != item:
+        strides = array.strides
+        if strides and array.shape[-1] > 1 and strides[-1] != array.itemsize:
             return np.ascontiguousarray(array)
-        for stride in strides:  # a field of a structured array
-            if stride % item:
-                return np.ascontiguousarray(array)
-        if not array.flags.aligned:
+        if not array.flags.aligned:  # a field of a structured array, bytes read from a file
             return array.copy()
         return array
 

@@ -55,6 +55,37 @@ def test_strides_of_any_kind_give_what_a_copy_gives(step):
         assert np.array_equal(sharpmax.attention(*views), sharpmax.attention(*copies)), f"axis {axis}, step {step}"
 
 
+def odd_layouts(array):
+    """The same elements where no kernel can read them as they lie."""
+    beside = np.zeros(array.shape, [("a", array.dtype), ("b", "u2")])  # strides that are no multiple of an element
+    beside["a"] = array
+    shifted = np.zeros(array.nbytes + 1, "u1")[1:].view(array.dtype).reshape(array.shape)
+    shifted[...] = array
+    return {"a field": beside["a"], "swapped bytes": array.astype(array.dtype.newbyteorder()), "unaligned": shifted}
+
+
+@pytest.mark.parametrize("name", ["a field", "swapped bytes", "unaligned"])
+def test_layouts_that_no_kernel_reads_are_copied(name):
+    query, key, value = numpy_inputs()
+    wanted = sharpmax.attention(query, key, value)
+    for place in range(3):
+        arrays = [query, key, value]
+        arrays[place] = odd_layouts(arrays[place])[name]
+        found = sharpmax.attention(*arrays)
+        assert np.array_equal(found, wanted) and found.dtype == np.float32
+    mask = np.zeros((7, 7), np.float32)
+    assert np.array_equal(sharpmax.attention(query, key, value, odd_layouts(mask)[name]), wanted)
+
+
+def test_masked_arrays_are_refused_and_other_subclasses_are_arrays():
+    query, key, value = numpy_inputs()
+    with pytest.raises(TypeError, match="key is a masked array"):
+        sharpmax.attention(query, np.ma.masked_array(key, key > 1), value)
+    flat = [array[0, 0].view(np.recarray) for array in (query, key, value)]
+    found = sharpmax.attention(*flat)
+    assert type(found) is np.ndarray and np.array_equal(found, sharpmax.attention(*(np.asarray(a) for a in flat)))
+
+
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
 @pytest.mark.parametrize("queries, keys", [(0, 5), (5, 0), (0, 0)])
 def test_no_queries_and_no_keys_are_not_errors(kind, queries, keys):
