@@ -18,6 +18,8 @@ import environment  # noqa: E402
 import measure  # noqa: E402
 
 SCHEMA = "sharpmax.bench.hf/1"
+THOROUGH = measure.Effort(seconds=40.0, least_rounds=9, most_rounds=101, slow_seconds=1e9)
+QUICK = measure.Effort(seconds=5.0, least_rounds=5, most_rounds=25, slow_seconds=1e9)
 CHILD = "SHARPMAX_BENCH_CHILD"
 STEPS = 16  # of a decoding run
 ALLOWED = 1e-5  # between logits, over the largest of them
@@ -97,7 +99,6 @@ class Runs:
             measure.Contender(label, "sharpmax" if label != "sdpa" else label, run, error(run))
             for label, run in made.items()
         ]
-        listed.append(measure.Contender("eager", "eager", self.under("eager", work), error(self.under("eager", work))))
         target = self.patched("entropy_target:nats=2", work)
         return [*listed, measure.Contender("patched, entropy_target", "sharpmax", target)]
 
@@ -183,7 +184,7 @@ def measure_here(arguments):
     say(f"load before: {result['machine']['load_average_before']:.2f}, {arguments.threads} threads")
     for name in arguments.cases.split(","):
         case = cases[name](runs, arguments)
-        entry = measure.run_case(case, measure.QUICK if arguments.quick else measure.THOROUGH, None, say)
+        entry = measure.run_case(case, QUICK if arguments.quick else THOROUGH, None, say)
         say_bars(entry)
         result["cases"].append(entry)
     return result

@@ -33,10 +33,11 @@ class _Known:
         self.texts: list[str] = []
 
     def read(self, normalizer: typing.Any) -> typing.Any:
-        text = as_normalizer(normalizer).text
-        self.texts.append(text)
+        value = as_normalizer(normalizer)
         if not hasattr(normalizer, "__sharpmax_normalizer__"):
-            return sys.intern(text)
+            self.texts.append(value.text)
+            return sys.intern(value.text)
+        self.texts.append(f"{value.name} (learned)")
         if isinstance(normalizer, torch.nn.Module) and all(normalizer is not other for other in self.learned):
             self.learned.append(normalizer)
         return normalizer

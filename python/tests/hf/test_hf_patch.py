@@ -165,7 +165,8 @@ def test_learned_parameters_are_the_models_and_move(make, tokens):
 def test_a_learned_normalizer_given_twice_is_one(make):
     model = make("llama")
     one = learned_scale()
-    with sharpmax.hf.patch(model, {0: one, (1, 2): one}):
+    with sharpmax.hf.patch(model, {0: one, (1, 2): one}) as handle:
+        assert repr(handle) == "Patch(LlamaForCausalLM: softmax, ssmax (learned))"
         assert [name for name in model.state_dict() if "sharpmax" in name] == ["sharpmax_normalizers.0.raw_s"]
 
 
