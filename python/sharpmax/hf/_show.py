@@ -17,9 +17,21 @@ def title(watch: Watch) -> str:
     return f"Watch of {watch.model_name}: {len(watch.names)} layers, {watch._heads()} heads, {counted}"
 
 
+# Columns of tables have room for a word.
+_SHORT = {"peak_weight": "peak", "effective_support": "effective", "first_weight": "first"}
+_TERMINAL = 80
+
+
 def _labels(watch: Watch) -> list[str]:
     """The part of a module's name that tells it from the others."""
-    return [name or "(the model)" for name in watch.names]
+    parts = [name.split(".") for name in watch.names]
+    shortest = min(map(len, parts), default=0)
+    before = after = 0
+    while before < shortest - 1 and len({part[before] for part in parts}) == 1:
+        before += 1
+    while before + after < shortest - 1 and len({part[-1 - after] for part in parts}) == 1:
+        after += 1
+    return [".".join(part[before : len(part) - after]) or "(the model)" for part in parts]
 
 
 def _number(value: float) -> str:
@@ -31,7 +43,8 @@ def _number(value: float) -> str:
 def _lines(watch: Watch, heads: bool) -> list[list[str]]:
     means = [watch.mean(name) for name in watch.statistics]
     gap_counts = watch.mean("gap_counts") if watch.gaps else None
-    header = ["layer", *(["head"] if heads else []), "rows", *watch.statistics, *(f"N({gap:g})" for gap in watch.gaps)]
+    words = [_SHORT.get(name, name) for name in watch.statistics]
+    header = ["layer", *(["head"] if heads else []), "rows", *words, *(f"N({gap:g})" for gap in watch.gaps)]
     lines = [header]
     for place, label in enumerate(_labels(watch)):
         columns = [mean[place] for mean in means]
@@ -52,9 +65,23 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
+def _fitting(widths: list[int], gaps: int) -> list[int]:
+    """Columns that a terminal has room for: of the gaps, which come last, as many as fit, evenly chosen."""
+    first = len(widths) - gaps
+    for step in range(1, gaps + 2):
+        columns = [*range(first), *(range(first + (step - 1) // 2, len(widths), step) if step <= gaps else ())]
+        if sum(widths[column] + 2 for column in columns) - 2 <= _TERMINAL:
+            break
+    return columns
+
+
 def as_text(watch: Watch, heads: bool) -> str:
+    """At most 80 columns wide, if need be with fewer gaps than there are: gap_counts has them all."""
     lines = _lines(watch, heads)
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    columns = _fitting(widths, len(watch.gaps))
+    widths = [widths[column] for column in columns]
+    lines = [[line[column] for column in columns] for line in lines]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))])
         for line in lines

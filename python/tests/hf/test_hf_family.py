@@ -46,3 +46,16 @@ def test_layers_and_heads_may_be_numbers_of_numpy(model):
             ours = model(tokens).logits
         with sharpmax.hf.patch(model, {(0, 0): "sparsemax", (1, 1): "sparsemax"}):
             assert torch.equal(ours, model(tokens).logits)
+
+
+def test_a_watch_reads_well_in_a_terminal(model):
+    with torch.no_grad(), sharpmax.hf.watch(model) as watched:
+        model(torch.arange(1, 13)[None])
+    header, *layers = watched.table().splitlines()
+    assert header.split()[:6] == ["layer", "rows", "entropy", "peak", "support", "effective"]
+    assert [line.split()[0] for line in layers] == ["0", "1"]  # what tells model.layers.0.self_attn from its like
+    assert max(map(len, repr(watched).splitlines())) <= 80
+    assert header.count("N(") in range(2, 9) and "N(32)" in watched._repr_html_()
+    with torch.no_grad(), sharpmax.hf.watch(model, gaps=()) as fewer:
+        model(torch.arange(1, 13)[None])
+    assert "N(" not in fewer.table()
