@@ -104,8 +104,9 @@ notebooks: model ## run the notebooks of examples/ and keep what they print and 
 	@scripts/build release
 	@PYTHONPATH=$(CURDIR)/build/python $(PYTHON) scripts/run-notebooks
 
-format: ## clang-format over every C++ file
+format: ## clang-format over every C++ file, ruff over the Python package, its tests and benchmarks
 	@git ls-files '*.h' '*.cc' | xargs clang-format -i
+	@$(PYTHON) -m ruff format -q python bench/python scripts/run-notebooks
 
 clean: ## remove build directories; .venv stays
 	@rm -rf build build-dev build-tsan build-fuzz

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Transformers models over sharpmax beside their own SDPA path, in interleaved rounds; logits are compared first.
 
-    bench/python/hf.py                       2,048 tokens through a tiny Llama: forward, watched, patched; training
-    bench/python/hf.py -o build/hf.json      the numbers as JSON too
-    bench/python/hf.py --quick --threads 1   shorter, one thread
+bench/python/hf.py                       2,048 tokens through a tiny Llama: forward, watched, patched; training
+bench/python/hf.py -o build/hf.json      the numbers as JSON too
+bench/python/hf.py --quick --threads 1   shorter, one thread
 """
 
 import argparse

@@ -34,7 +34,7 @@ def test_every_case_agrees_with_the_reference_and_makes_a_table(tmp_path):
 
 
 def test_a_contender_that_disagrees_is_not_timed():
-    from measure import Case, QUICK, run_case
+    from measure import QUICK, Case, run_case
     from problem import Problem
     from tasks.forward_contenders import ForwardCheck, contender
 

@@ -5,7 +5,6 @@ import inspect
 import pathlib
 
 import pytest
-import sharpmax
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "python.md"

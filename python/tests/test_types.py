@@ -19,8 +19,11 @@ MODULES = sorted((REPOSITORY / "python/sharpmax").rglob("*.py"))
 def test_the_package_is_strictly_typed(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", REPOSITORY / "pyproject.toml", "--cache-dir", tmp_path],
-        cwd=PACKAGE.parent, env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""},
-        capture_output=True, text=True, check=False,
+        cwd=PACKAGE.parent,
+        env={"MYPYPATH": str(PACKAGE.parent), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,10 +1,10 @@
 """sharpmax under Hugging Face models, without a line of model code.
 
-    import sharpmax.hf                                       # registers attn_implementation="sharpmax"
-    sharpmax.hf.patch(model, "entropy_target:nats=0.5")      # another normalizer, for all heads or for some
-    with sharpmax.hf.watch(model) as stats:                  # how sharp each head is, while the model runs
-        model.generate(**inputs)
-    print(stats)
+import sharpmax.hf                                       # registers attn_implementation="sharpmax"
+sharpmax.hf.patch(model, "entropy_target:nats=0.5")      # another normalizer, for all heads or for some
+with sharpmax.hf.watch(model) as stats:                  # how sharp each head is, while the model runs
+    model.generate(**inputs)
+print(stats)
 """
 
 from __future__ import annotations

@@ -152,9 +152,7 @@ def _lengths(padding: torch.Tensor | None) -> list[int] | None:
     return lengths[:, 0].tolist() if right else None
 
 
-def _can_be_left_out(
-    plan: MaskPlan, queries: int, keys: int, allow_causal: bool, allow_bidirectional: bool
-) -> bool:
+def _can_be_left_out(plan: MaskPlan, queries: int, keys: int, allow_causal: bool, allow_bidirectional: bool) -> bool:
     """None says it all: every key, or every key up to one's own where queries and keys are the same tokens."""
     if plan.window is not None or plan.padding is not None or plan.documents is not None:
         return False

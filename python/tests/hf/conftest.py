@@ -93,7 +93,7 @@ def tokens():
 
 @pytest.fixture(scope="session")
 def padding(tokens):
-    """"none", "left" or "right" to an attention mask in which the first sequence has 4 tokens less."""
+    """ "none", "left" or "right" to an attention mask in which the first sequence has 4 tokens less."""
     left, right = torch.ones_like(tokens), torch.ones_like(tokens)
     left[0, :4] = 0
     right[0, -4:] = 0

@@ -317,7 +317,7 @@ def test_it_can_be_read_by_people_and_programs(tiny, tokens):
     assert text[1].split()[:3] == ["layer", "rows", "entropy"] and len(text) == 4
     assert text[2].split()[:3] == ["0", "24", f"{stats.entropy[0].mean():.3f}"]
     assert len(stats.table(heads=True).splitlines()) == 1 + 8
-    assert "<td>model.layers.1.self_attn</td>" in stats._repr_html_()
+    assert "<td>1</td><td>24</td>" in stats._repr_html_()
     plain = json.loads(json.dumps(stats.to_dict()))
     assert np.allclose(plain["mean"]["entropy"], stats.entropy)
     assert np.allclose(plain["by_length"]["support"], stats.by_length("support").values)
