@@ -273,7 +273,7 @@ def test_hard_attention_alone_can_be_tested(tmp_path):
     done("--arms", "paper", "--width", 16, "--steps", 5, "--sizes", 16, "--sets-scale", 0.01, "--directory", "run", cwd=tmp_path)
     report = done("--head", "run/heads/paper-0.safetensors", "--normalizers", "hard", "--sizes", "16,64", "--sets-scale", 0.01,
                   cwd=tmp_path).stdout
-    assert "The best at 64 is arm paper under hard" in report
+    assert "The best at 64 is arm paper under hard" in " ".join(report.split())
 
 
 @pytest.mark.parametrize("arguments,words", [

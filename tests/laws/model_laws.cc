@@ -134,6 +134,24 @@ TEST_F(ModelLaws, TokensThatAreNotThereOrDoNotFitAreRefusedAndNothingIsLost) {
   session.feed(tokens_of(2));
 }
 
+TEST_F(ModelLaws, ABlockThatWasCutShortBetweenLayersCountsAsNotFed) {
+  const model::Model model = open();
+  const auto tokens = tokens_of(30);
+  model::Session whole(model, {});
+  const auto wanted = whole.feed_for_last(tokens);
+  int left = 3;  // layers: the first block has two
+  model::SessionSettings settings{.block = 16};
+  settings.on_layer = [&] {
+    if (left-- == 0) throw std::runtime_error("enough");
+  };
+  model::Session session(model, settings);
+  EXPECT_THROW(session.feed(tokens), std::runtime_error);
+  EXPECT_EQ(session.position(), 16);
+  left = 1000;
+  const auto found = session.feed_for_last(std::span(tokens).subspan(16));
+  EXPECT_LE(largest_difference({wanted.begin(), wanted.end()}, {found.begin(), found.end()}), 1e-4f);
+}
+
 TEST(HeadRuns, CoverEveryHeadOnceAndShareKeysEvenly) {
   for_each_seed(200, [](Random& random) {
     const auto kv_heads = static_cast<std::int64_t>(random.size(1, 4));

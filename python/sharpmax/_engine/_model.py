@@ -13,7 +13,7 @@ from .._arrays import NumPyArrays
 from .._normalizers import NormalizerLike, as_normalizer
 from .._stats import Stats, StatsWish, gather_stats, plan_stats
 from ._run import told_in_python
-from ._words import Path, path_text
+from ._words import Path, number, path_text, real, utf8
 
 Tokens = typing.Sequence[int]
 Prompt = typing.Union[str, Tokens]
@@ -34,7 +34,8 @@ def _wish_of(
     elif normalizers is not None:
         with open(path_text("normalizers", normalizers), encoding="utf-8") as file:
             wish.normalizers = file.read()
-    wish.cache, wish.block, wish.threads = cache, block, threads
+    utf8("cache", cache)
+    wish.cache, wish.block, wish.threads = cache, number("block", block), number("threads", threads, 0, 4096)
     return wish
 
 
@@ -63,9 +64,9 @@ class Model:
         self.opened_with = {"context": context, "rope_scaling": rope_scaling, "rope_base": rope_base}
         wish = _core.OpenWish()
         wish.path = os.fsencode(self.path)
-        wish.context = context
-        wish.rope_scaling = rope_scaling or ""
-        wish.rope_base = rope_base
+        wish.context = None if context is None else number("context", context, 1, 1 << 30)
+        wish.rope_scaling = "" if rope_scaling is None else utf8("rope_scaling", rope_scaling).decode()
+        wish.rope_base = None if rope_base is None else real("rope_base", rope_base)
         try:
             self._core = _core.Model(wish)
         except (ValueError, OSError, NotImplementedError) as error:
@@ -112,9 +113,7 @@ class Model:
         special  words such as <|im_end|> are the tokens that they name, not what someone typed
         ends     with the tokens that the model expects before and after a whole text
         """
-        if not isinstance(text, str):
-            raise TypeError(f"text is a {type(text).__name__}; it must be a str")
-        return self._core.tokenize(text.encode("utf-8", "surrogateescape"), special, ends)
+        return self._core.tokenize(utf8("text", text), bool(special), bool(ends))
 
     def detokenize(self, tokens: Tokens) -> str:
         """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
@@ -127,7 +126,8 @@ class Model:
 
     def _prompt(self, text: str, *, special: bool, chat: bool, system: typing.Optional[str]) -> typing.List[int]:
         wish = _core.PromptWish()
-        wish.text, wish.special, wish.chat, wish.system = text, special, chat, system
+        wish.text, wish.special, wish.chat = utf8("the text", text).decode(), bool(special), bool(chat)
+        wish.system = None if system is None else utf8("system", system).decode()
         return self._core.prompt_tokens(wish)
 
     def _run(self, method: typing.Callable[..., typing.Any], *arguments: typing.Any) -> typing.Any:
@@ -231,9 +231,11 @@ class Model:
         else:
             ids = _token_list(prompt)
         sampling = _core.Sampling()
-        sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed = temperature, top_k, top_p, seed
+        sampling.temperature, sampling.top_p = real("temperature", temperature), real("top_p", top_p)
+        sampling.top_k, sampling.seed = number("top_k", top_k), number("seed", seed, 0, 2**64 - 1)
         wish = _wish_of(normalizer, normalizers, cache, block, threads)
-        generation = self._run(_core.Generation, self._core, ids, wish, sampling, max_tokens)
+        most = number("max_tokens", max_tokens, 1)
+        generation = self._run(_core.Generation, self._core, ids, wish, sampling, most)
         return self._pieces(generation)
 
     def _pieces(self, generation: _core.Generation) -> typing.Iterator[str]:

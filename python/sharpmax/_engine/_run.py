@@ -44,7 +44,10 @@ def told_in_python(error: Exception, keywords: typing.Collection[str]) -> Except
 
 
 def run(
-    words: typing.Sequence[str], keywords: typing.Collection[str], progress: Progress = None, standard_input: str = ""
+    words: typing.Sequence[str],
+    keywords: typing.Collection[str],
+    progress: Progress = None,
+    standard_input: bytes = b"",
 ) -> Outcome:
     """Runs `sharpmax WORDS`; its errors are raised, with options spoken of as the keywords."""
     teller = teller_of(progress)
@@ -60,9 +63,8 @@ def run(
             raise
 
     encoded = [_encoded(word) for word in words]
-    given = standard_input.encode("utf-8", "surrogateescape")
     try:
-        code, results = _core.run(encoded, printed.append, notes.append, show, given)
+        code, results = _core.run(encoded, printed.append, notes.append, show, standard_input)
     except (ValueError, OSError, NotImplementedError, MemoryError) as error:
         if raised:
             raise

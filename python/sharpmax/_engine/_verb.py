@@ -10,7 +10,7 @@ import typing
 
 from .._normalizers import NormalizerLike
 from ._model import Model
-from ._words import Path, path_text
+from ._words import Path, path_text, utf8
 
 ModelLike = typing.Union[str, "os.PathLike[str]", Model]
 NormalizerTable = typing.Union[str, "os.PathLike[str]", typing.Mapping[str, typing.Any]]
@@ -28,19 +28,17 @@ def model_operand(model: ModelLike, given: typing.Dict[str, typing.Any]) -> str:
     return path_text("model", model.path)
 
 
-def take_text(given: typing.Dict[str, typing.Any]) -> str:
+def take_text(given: typing.Dict[str, typing.Any]) -> bytes:
     """text_string goes in as the command's standard input; returns it."""
     text_string = given.pop("text_string", None)
     if text_string is None:
         if "text" in given:
             given["text"] = path_text("text", given["text"], ", and the text itself goes into text_string")
-        return ""
+        return b""
     if "text" in given:
         raise ValueError("text and text_string were both given; one was wanted")
-    if not isinstance(text_string, str):
-        raise TypeError(f"text_string is a {type(text_string).__name__}; it must be a str")
     given["text"] = "-"
-    return text_string
+    return utf8("text_string", text_string)
 
 
 @contextlib.contextmanager

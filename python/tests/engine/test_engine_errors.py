@@ -49,6 +49,7 @@ def test_values_of_the_wrong_type():
         progress=3,
     )
     refused(TypeError, "text_string is a bytes; it must be a str", sharpmax.perplexity, "x", text_string=b"x")
+    refused(ValueError, "text_string holds half a character at 2; .*", sharpmax.perplexity, "x", text_string="ab\ud800")
     with pytest.raises(TypeError, match="unexpected keyword"):
         sharpmax.bound(sprad=1)
 

@@ -145,7 +145,17 @@ def test_a_text_ends_where_the_context_does(tiny):
         (ValueError, "there are 257 tokens, and the context has room for 256; fewer tokens or a larger context in "
                      "load_model\\(\\) was wanted", lambda m: m.logits([1] * 257)),
         (ValueError, "the prompt is empty; a model needs something to go on from", lambda m: m.generate("")),
-        (ValueError, "max_tokens must be at least 1", lambda m: m.generate("a", max_tokens=0)),
+        (ValueError, "max_tokens is 0; it must be from 1 to .*", lambda m: m.generate("a", max_tokens=0)),
+        (TypeError, "max_tokens is a float; it must be a whole number", lambda m: m.generate("a", max_tokens=2.0)),
+        (ValueError, "seed is -1; it must be from 0 to .*", lambda m: m.generate("a", seed=-1)),
+        (TypeError, "temperature is a str; it must be a number", lambda m: m.generate("a", temperature="hot")),
+        (TypeError, "threads is a NoneType; it must be a whole number", lambda m: m.loss(PROMPT, threads=None)),
+        (ValueError, "block is -1; it must be from 0 to .*", lambda m: m.loss(PROMPT, block=-1)),
+        (TypeError, "cache is a int; it must be a str", lambda m: m.loss(PROMPT, cache=16)),
+        (ValueError, "text holds half a character at 1; it must be text that UTF-8 can hold",
+         lambda m: m.tokenize("a\ud800")),
+        (ValueError, "the text holds half a character at 0; it must be .*", lambda m: m.logits("\udcff")),
+        (TypeError, "system is a int; it must be a str", lambda m: m.generate("a", chat=True, system=3)),
         (ValueError, ".*temperature.*", lambda m: m.generate("a", temperature=-1)),
         (ValueError, "system goes with chat=True", lambda m: m.generate("a", system="b")),
         (ValueError, "chat, special and system are for a prompt that is a str; these are tokens",
@@ -175,6 +185,11 @@ def test_positions_that_a_model_cannot_have(tiny, tmp_path):
         sharpmax.load_model(tiny, rope_base=0.5)
     with pytest.raises(ValueError, match="rope"):
         sharpmax.load_model(tiny, rope_scaling="stretch:2")
+    with pytest.raises(TypeError, match="^rope_scaling is a float; it must be a str$"):
+        sharpmax.load_model(tiny, rope_scaling=2.0)
+    for context, kind in ((0, ValueError), (1 << 40, ValueError), ("8192", TypeError)):
+        with pytest.raises(kind, match="^context is .*; it must be "):
+            sharpmax.load_model(tiny, context=context)
     longer = sharpmax.load_model(tiny, context=600)
     assert longer.logits([1] * 600, last=True).shape == (290,)
 
