@@ -30,7 +30,9 @@ HWY_INLINE void WholeBackward(const BackwardContext& c) {
     const auto group = GroupOf(c.rows, g);
     for (std::size_t r = 0; r < group.size() && range.first < range.second; ++r) {
       const std::size_t at = (range.first - c.all.first) * kTileSize + r * kTileKeys;
-      const ScoreRow row{.data = weights + at, .chunks = range.second - range.first, .stride = kTileSize,
+      const ScoreRow row{.data = weights + at,
+                         .chunks = range.second - range.first,
+                         .stride = kTileSize,
                          .lanes = kTileKeys};
       ScoreRow gradient = row;
       gradient.data = d_scores + at;
@@ -68,7 +70,8 @@ HWY_INLINE void ThroughFeatureMap(const float* input, std::size_t count, float* 
 void BackwardBlock(const BackwardJob& job, const PackedHead& head, std::span<BlockRow> rows,
                    const BackwardScratch& scratch, const StripeSums& sums) {
   if (job.streaming) {
-    for (BlockRow& row : rows) row.beta = job.call->saved.temperature(head.segment->batch, row.head, row.query);
+    for (BlockRow& row : rows)
+      row.beta = job.call->saved.temperature(head.segment->batch, row.head, row.query);
     // A row without keys has no temperature; whatever is packed for it is masked.
     for (BlockRow& row : rows) row.beta = row.beta == row.beta ? row.beta : 1.0;
   }
@@ -87,21 +90,23 @@ void BackwardBlock(const BackwardJob& job, const PackedHead& head, std::span<Blo
     const float factor = static_cast<float>(job.scale * row.beta);
     for (std::size_t k = 0; k < c.feature; ++k) from[k] *= factor;
     if (job.feature_map) {
-      ReadFloats(query.data, query.dtype,
-                 head.segment->batch * query.strides[0] + row.head * query.strides[1] + row.query * query.strides[2],
-                 c.feature, scratch.line);
+      ReadFloats(
+          query.data, query.dtype,
+          head.segment->batch * query.strides[0] + row.head * query.strides[1] + row.query * query.strides[2],
+          c.feature, scratch.line);
       ThroughFeatureMap(scratch.line, c.feature, from);
     }
-    float* to = static_cast<float*>(out.data) + head.segment->batch * out.strides[0] + row.head * out.strides[1] +
-                row.query * out.strides[2];
+    float* to = static_cast<float*>(out.data) + head.segment->batch * out.strides[0] +
+                row.head * out.strides[1] + row.query * out.strides[2];
     std::copy_n(from, c.feature, to);
   }
 }
 
 HWY_INLINE void WriteGradientRow(const AnyMutableTensor<4>& to, std::int64_t batch, std::int64_t head,
-                                 std::int64_t key, std::span<const StripeSums> stripes, float* StripeSums::*sums,
-                                 std::size_t offset) {
-  float* row = static_cast<float*>(to.data) + batch * to.strides[0] + head * to.strides[1] + key * to.strides[2];
+                                 std::int64_t key, std::span<const StripeSums> stripes,
+                                 float* StripeSums::*sums, std::size_t offset) {
+  float* row =
+      static_cast<float*>(to.data) + batch * to.strides[0] + head * to.strides[1] + key * to.strides[2];
   const auto features = static_cast<std::size_t>(to.shape[3]);
   std::copy_n(stripes[0].*sums + offset, features, row);
   for (const StripeSums& stripe : stripes.subspan(1)) {
@@ -121,14 +126,16 @@ void WriteKeyGradients(const BackwardJob& job, const PackedHead& head, std::span
   for (std::size_t k = begin; k < end; ++k) {
     const std::int64_t at = head.segment->key_begin + static_cast<std::int64_t>(k);
     if (gradients.value.present()) {
-      WriteGradientRow(gradients.value, batch, head.kv_head, at, stripes, &StripeSums::d_values, k * value_stride);
+      WriteGradientRow(gradients.value, batch, head.kv_head, at, stripes, &StripeSums::d_values,
+                       k * value_stride);
     }
     if (!gradients.key.present()) continue;
-    WriteGradientRow(gradients.key, batch, head.kv_head, at, stripes, &StripeSums::d_keys, k * feature_stride);
+    WriteGradientRow(gradients.key, batch, head.kv_head, at, stripes, &StripeSums::d_keys,
+                     k * feature_stride);
     if (!job.feature_map) continue;
     const auto features = static_cast<std::size_t>(key.shape[3]);
-    ReadFloats(key.data, key.dtype, batch * key.strides[0] + head.kv_head * key.strides[1] + at * key.strides[2],
-               features, input);
+    ReadFloats(key.data, key.dtype,
+               batch * key.strides[0] + head.kv_head * key.strides[1] + at * key.strides[2], features, input);
     const AnyMutableTensor<4>& to = gradients.key;
     ThroughFeatureMap(input, features,
                       static_cast<float*>(to.data) + batch * to.strides[0] + head.kv_head * to.strides[1] +

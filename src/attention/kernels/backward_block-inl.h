@@ -40,8 +40,8 @@ struct BackwardContext {
 // Rows of `from` as [column panel][row][width], each times its factor. Rows past the last are 0, and so are
 // rows without keys: whatever they hold must not meet a weight of 0.
 HWY_INLINE void PackRows(const AnyTensor<4>& from, std::int64_t batch, std::span<const BlockRow> rows,
-                         const std::int64_t* keys, std::size_t row_count, double scale, bool by_beta, bool feature_map,
-                         float* line, float* HWY_RESTRICT to) {
+                         const std::int64_t* keys, std::size_t row_count, double scale, bool by_beta,
+                         bool feature_map, float* line, float* HWY_RESTRICT to) {
   const auto features = static_cast<std::size_t>(from.shape[3]);
   const std::size_t columns = (features + kTileKeys - 1) / kTileKeys;
   std::fill_n(line, columns * kTileKeys, 0.0f);
@@ -63,8 +63,9 @@ HWY_INLINE void PackRows(const AnyTensor<4>& from, std::int64_t batch, std::span
   }
 }
 
-HWY_INLINE BackwardContext OpenBackward(const BackwardJob& job, const PackedHead& head, std::span<BlockRow> rows,
-                                        const BackwardScratch& scratch, const StripeSums& sums) {
+HWY_INLINE BackwardContext OpenBackward(const BackwardJob& job, const PackedHead& head,
+                                        std::span<BlockRow> rows, const BackwardScratch& scratch,
+                                        const StripeSums& sums) {
   const AttentionRequest& request = job.call->request;
   BackwardContext c{.job = job, .head = head, .rows = rows, .scratch = scratch, .sums = sums};
   c.scores = MakeScoreContext(request, *head.segment);
@@ -86,7 +87,8 @@ HWY_INLINE BackwardContext OpenBackward(const BackwardJob& job, const PackedHead
   for (std::size_t i = 0; i < rows.size(); ++i) c.keys[i] = CountKeys(c.scores, rows[i]);
   PackRows(request.query, batch, rows, c.keys, c.row_count, job.scale, true, job.feature_map, scratch.line,
            scratch.queries_by_row);
-  PackRows(job.call->d_out, batch, rows, c.keys, c.row_count, 1.0, false, false, scratch.line, scratch.d_out_by_row);
+  PackRows(job.call->d_out, batch, rows, c.keys, c.row_count, 1.0, false, false, scratch.line,
+           scratch.d_out_by_row);
   std::fill_n(scratch.d_queries, c.row_count * c.feature_stride, 0.0f);
   return c;
 }
@@ -119,8 +121,8 @@ HWY_INLINE void AddToKeys(const BackwardContext& c, const float* tiles, std::siz
 }
 
 // dQ, dK, dV of panels [begin, end), whose tiles of weights and score gradients are ready.
-HWY_INLINE void AddProducts(const BackwardContext& c, std::size_t begin, std::size_t end, const float* weights,
-                            const float* d_scores, std::size_t group_stride) {
+HWY_INLINE void AddProducts(const BackwardContext& c, std::size_t begin, std::size_t end,
+                            const float* weights, const float* d_scores, std::size_t group_stride) {
   const BackwardScratch& scratch = c.scratch;
   float ones[kTileRows];
   std::fill_n(ones, kTileRows, 1.0f);
@@ -143,7 +145,8 @@ HWY_INLINE void AddProducts(const BackwardContext& c, std::size_t begin, std::si
   }
 }
 
-// Adds what bias gets of one row: tiles of panels [begin, end), each `kTileSize` after the last, times factor.
+// Adds what bias gets of one row: tiles of panels [begin, end), each `kTileSize` after the last, times
+// factor.
 HWY_INLINE void AddToBias(const BackwardContext& c, const BlockRow& row, std::size_t begin, std::size_t end,
                           const float* d_scores, double factor) {
   const AnyMutableTensor<4>& bias = c.job.call->gradients.bias;
@@ -176,8 +179,9 @@ HWY_INLINE void ScoreBoth(const BackwardContext& c, std::size_t g, std::size_t b
   ZeroTiles(weights + (to - begin) * kTileSize, end - to);
   ZeroTiles(d_scores + (to - begin) * kTileSize, end - to);
   if (from == to) return;
-  ScoreGroup(c.scores, GroupOf(c.rows, g), c.scratch.queries + g * kTileRows * c.feature, c.head.keys, from, to,
-             weights + (from - begin) * kTileSize, nullptr, SlopesOf(c, weights + (from - begin) * kTileSize));
+  ScoreGroup(c.scores, GroupOf(c.rows, g), c.scratch.queries + g * kTileRows * c.feature, c.head.keys, from,
+             to, weights + (from - begin) * kTileSize, nullptr,
+             SlopesOf(c, weights + (from - begin) * kTileSize));
   const float* left = c.scratch.d_out + g * kTileRows * c.value_feature;
   for (std::size_t panel = from; panel < to; ++panel) {
     ScoreTile(left, c.head.values_by_panel + panel * kTileKeys * c.value_feature, c.value_feature,

@@ -33,7 +33,8 @@ std::size_t longest_of(std::span<const Segment> segments) {
 
 class ThreadBackward {
  public:
-  ThreadBackward(const AttentionRequest& request, std::size_t rows, std::size_t tile_floats, std::size_t longest) {
+  ThreadBackward(const AttentionRequest& request, std::size_t rows, std::size_t tile_floats,
+                 std::size_t longest) {
     const std::size_t feature = padded(request.query.shape[3]), value = padded(request.value.shape[3]);
     const auto room = [&](std::size_t floats) {
       buffers_.push_back(allocate_floats(floats));
@@ -98,7 +99,8 @@ class Backward {
         padded_(round_up(std::max<std::size_t>(longest_of(call_.segments), 1), tile_.keys)),
         stripes_((kWantedTasks + items.size() - 1) / std::max<std::size_t>(items.size(), 1)) {
     const std::size_t fitting = kWholeRowBytes / (2 * sizeof(float)) / padded_;
-    rows_ = job.streaming ? kBlockRows : std::clamp(fitting / tile_.rows * tile_.rows, tile_.rows, kBlockRows);
+    rows_ =
+        job.streaming ? kBlockRows : std::clamp(fitting / tile_.rows * tile_.rows, tile_.rows, kBlockRows);
     // A sum over heads or batches has one owner.
     threads_ = job.d_bias != nullptr ? 1 : call_.threads;
     parameters_.assign(items.size(), std::vector<double>(job.parameters * heads(), 0.0));
@@ -167,7 +169,8 @@ class Backward {
     }
   }
 
-  void run_striped(std::size_t item, const Segment& segment, PackedBuffers& packed, std::vector<Stripe>& stripes) {
+  void run_striped(std::size_t item, const Segment& segment, PackedBuffers& packed,
+                   std::vector<Stripe>& stripes) {
     const PackedHead head = packed.head(segment, items_[item].kv_head);
     const std::size_t panels = round_up(head.key_count, tile_.keys) / tile_.keys;
     const Blocks blocks(segment, items_[item].kv_head, group_, rows_, tile_.rows);
@@ -185,11 +188,13 @@ class Backward {
 #pragma omp for schedule(dynamic, 1)
       for (std::size_t s = 0; s < stripes_; ++s) {
         stripes[s].clear();
-        for (std::size_t b = s; b < blocks.count(); b += stripes_) run_blocks(head, blocks, b, b + 1, mine, sums[s]);
+        for (std::size_t b = s; b < blocks.count(); b += stripes_)
+          run_blocks(head, blocks, b, b + 1, mine, sums[s]);
       }
 #pragma omp for schedule(static)
       for (std::size_t p = 0; p < panels; p += kAtOnce) {
-        write_key_gradients(job_, head, sums, p * tile_.keys, std::min((p + kAtOnce) * tile_.keys, head.key_count));
+        write_key_gradients(job_, head, sums, p * tile_.keys,
+                            std::min((p + kAtOnce) * tile_.keys, head.key_count));
       }
     }
     for (const Stripe& stripe : stripes) add_parameters(item, stripe);
@@ -224,7 +229,8 @@ void clear(const AnyMutableTensor<4>& view) {
   for (std::int64_t b = 0; b < view.shape[0]; ++b) {
     for (std::int64_t h = 0; h < view.shape[1]; ++h) {
       for (std::int64_t q = 0; q < view.shape[2]; ++q) {
-        float* row = static_cast<float*>(view.data) + b * view.strides[0] + h * view.strides[1] + q * view.strides[2];
+        float* row =
+            static_cast<float*>(view.data) + b * view.strides[0] + h * view.strides[1] + q * view.strides[2];
         for (std::int64_t i = 0; i < view.shape[3]; ++i) row[i * view.strides[3]] = 0.0f;
       }
     }
@@ -237,8 +243,9 @@ void write_bias(const AnyMutableTensor<4>& to, std::span<const double> sums) {
     for (std::int64_t h = 0; h < to.shape[1]; ++h) {
       for (std::int64_t q = 0; q < to.shape[2]; ++q) {
         for (std::int64_t k = 0; k < to.shape[3]; ++k) {
-          static_cast<float*>(to.data)[b * to.strides[0] + h * to.strides[1] + q * to.strides[2] +
-                                       k * to.strides[3]] = static_cast<float>(sums[at++]);
+          static_cast<float*>(
+              to.data)[b * to.strides[0] + h * to.strides[1] + q * to.strides[2] + k * to.strides[3]] =
+              static_cast<float>(sums[at++]);
         }
       }
     }
@@ -253,7 +260,8 @@ constexpr double kLeastStreamedTemperature = 0x1p-64;
 bool can_stream(const BackwardCall& call) {
   const Saved& saved = call.saved;
   if (!saved.out.present() || !saved.log_partition.present() || !saved.temperature.present()) return false;
-  const RuleMoves moves = call.gradients.parameters.present() ? call.normalizer.definition().moves : RuleMoves{};
+  const RuleMoves moves =
+      call.gradients.parameters.present() ? call.normalizer.definition().moves : RuleMoves{};
   if (moves.alpha) return false;
   const std::int64_t longest = static_cast<std::int64_t>(longest_of(call.segments)) + 1;
   for (std::int64_t h = 0; h < call.request.query.shape[1]; ++h) {

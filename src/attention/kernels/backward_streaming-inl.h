@@ -4,8 +4,8 @@
 //   d beta = cov(dP, z) / beta = (sum of dz_j z_j - mean z * sum of dz_j) / beta
 //   d c    = -D exp(-ln(c + sum exp e))
 // The covariance has its own mean of z and needs no D but for centring: what rounding has done to the saved
-// output falls out of it, and so does any shift of the scores. (q . dq, which is the same sum without bias and
-// cap, would add up dz_j k_j first and cancel feature by feature.)
+// output falls out of it, and so does any shift of the scores. (q . dq, which is the same sum without bias
+// and cap, would add up dz_j k_j first and cancel feature by feature.)
 #if defined(SHARPMAX_BACKWARD_STREAMING_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHARPMAX_BACKWARD_STREAMING_INL_H_
 #undef SHARPMAX_BACKWARD_STREAMING_INL_H_
@@ -40,12 +40,15 @@ HWY_INLINE StreamingRow ReadSaved(const BackwardContext& c, BlockRow& row, const
   const std::int64_t batch = c.head.segment->batch;
   const AnyTensor<4>& out = saved.out;
   float* line = c.scratch.line;
-  ReadFloats(out.data, out.dtype, batch * out.strides[0] + row.head * out.strides[1] + row.query * out.strides[2],
-             c.value_feature, line);
+  ReadFloats(out.data, out.dtype,
+             batch * out.strides[0] + row.head * out.strides[1] + row.query * out.strides[2], c.value_feature,
+             line);
   double mean = 0.0;
-  for (std::size_t i = 0; i < c.value_feature; ++i) mean += static_cast<double>(line[i]) * d_out[i * kTileRows];
+  for (std::size_t i = 0; i < c.value_feature; ++i)
+    mean += static_cast<double>(line[i]) * d_out[i * kTileRows];
   double shift = saved.log_partition(batch, row.head, row.query);
-  const double sink = rule_for(c.job.call->normalizer, row.head, std::max<std::int64_t>(1, row.end - row.begin)).sink;
+  const double sink =
+      rule_for(c.job.call->normalizer, row.head, std::max<std::int64_t>(1, row.end - row.begin)).sink;
   if (sink > 0.0) shift += std::log1p(sink * std::exp(-shift));
   return {.shift = shift, .mean = mean};
 }
@@ -115,8 +118,8 @@ HWY_INLINE void AddParameters(const BackwardContext& c, std::span<const Streamin
     }
     const auto head = static_cast<std::size_t>(c.rows[i].head);
     std::fill_n(parameters, c.job.parameters, 0.0);
-    definition.through_rule(HeadParameters(normalizer.parameters(), head), static_cast<double>(c.keys[i]), d_rule,
-                            {parameters, c.job.parameters});
+    definition.through_rule(HeadParameters(normalizer.parameters(), head), static_cast<double>(c.keys[i]),
+                            d_rule, {parameters, c.job.parameters});
     for (std::size_t p = 0; p < c.job.parameters; ++p) c.sums.d_parameters[p * heads + head] += parameters[p];
   }
 }

@@ -62,7 +62,8 @@ HWY_INLINE HWY_MAYBE_UNUSED void describe_weights(const RowCall& call) {
     return;
   }
   out.peak_weight = static_cast<double>(peak) * out.scale / out.mass;
-  if (call.wishes.peak_key && call.rule.kind == RuleKind::stick_breaking)  // the others never reverse an order
+  if (call.wishes.peak_key &&
+      call.rule.kind == RuleKind::stick_breaking)  // the others never reverse an order
     out.peak_key = call.task.first_key + index_of(call.row, peak);
   if (call.wishes.entropy) out.entropy = entropy_of_weights(call.row, peak);
 }
