@@ -32,7 +32,8 @@ def refused(kind, sentence, verb, *arguments, **keywords):
         ({"spread": 1, "json": "a\0b"}, r".* holds a null character; it must not"),
     ],
 )
-def test_values_that_make_no_sense(keywords, sentence):
+def test_values_that_make_no_sense(keywords, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where a file would be written if it were not refused
     refused(ValueError, sentence, sharpmax.bound, **keywords)
 
 

@@ -59,6 +59,22 @@ def test_an_interrupt_ends_a_training_and_leaves_the_interpreter_and_the_run_who
     assert checkpoints and not [path for path in checkpoints if path.name.endswith(".partial")]
 
 
+def test_an_interrupt_is_heeded_where_nobody_listens(tmp_path):
+    """Without callbacks no line of Python runs while the command does."""
+    script = """
+        import os, signal, sys, threading
+        from sharpmax import _core
+
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        words = ["retrieve", "--arms", "paper", "--steps", "10000000", "--directory", sys.argv[1]]
+        try:
+            _core.run([word.encode() for word in words], None, None, None, b"")
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    assert in_a_process(script, tmp_path / "run", timeout=30) == "interrupted\n"
+
+
 def test_an_interrupt_ends_a_reading_between_layers_and_what_was_saved_goes_on(tiny, tmp_path):
     script = """
         import os, signal, sys
@@ -93,8 +109,8 @@ def test_an_interrupt_ends_what_a_model_is_at(tiny):
         import numpy as np
         import sharpmax
 
-        model = sharpmax.load_model(sys.argv[1], context=1 << 16)
-        tokens = np.arange(40_000) % 250
+        model = sharpmax.load_model(sys.argv[1], context=1 << 20)
+        tokens = np.arange(400_000) % 250  # minutes of attention
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
             model.loss(tokens)
@@ -102,7 +118,7 @@ def test_an_interrupt_ends_what_a_model_is_at(tiny):
         except KeyboardInterrupt:
             print("interrupted")
         print(model.logits("It was", last=True).shape)
-        stream = model.stream(tokens[:20_000], max_tokens=2)
+        stream = model.stream(tokens, max_tokens=2)
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
             next(stream)
@@ -111,7 +127,8 @@ def test_an_interrupt_ends_what_a_model_is_at(tiny):
             print("interrupted")
         print(len(model.generate("It was", max_tokens=3)) > 0)
     """
-    assert in_a_process(script, tiny).splitlines() == ["interrupted", "(290,)", "interrupted", "True"]
+    out = in_a_process(script, tiny, timeout=60).splitlines()
+    assert out == ["interrupted", "(290,)", "interrupted", "True"]
 
 
 class Enough(Exception):
@@ -175,6 +192,21 @@ def test_verbs_of_many_threads_take_turns_and_get_their_own_results():
             assert (
                 found.spread == i and found.sizes == [4, 4 + k] and str(found).startswith(f"Scores at most {i} apart")
             )
+
+
+def test_a_verb_waits_for_that_of_another_thread_however_long_it_takes(tmp_path):
+    begun, ended = threading.Event(), []
+
+    def work():
+        ended.append(long_run(tmp_path / "run", steps=400, progress=lambda line: begun.set()))
+
+    other = threading.Thread(target=work)
+    other.start()
+    assert begun.wait(30)
+    found = sharpmax.bound(spread=2, n=4, normalizer="softmax")
+    other.join(30)
+    assert found.spread == 2 and str(found).startswith("Scores at most 2 apart")
+    assert list(ended[0].accuracy["paper"]) == ["softmax"] and str(ended[0]).startswith("Trained on at most 16 items")
 
 
 def test_others_run_while_a_verb_computes(tmp_path):
