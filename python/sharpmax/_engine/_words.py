@@ -29,9 +29,10 @@ def number(name: str, value: typing.Any, least: int = 0, most: int = 2**63 - 1) 
     """The whole number, within bounds."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} is a {type(value).__name__}; it must be a whole number")
-    if not least <= value <= most:
-        raise ValueError(f"{name} is {value}; it must be from {least} to {most}")
-    return int(value)
+    found = int(value)
+    if not least <= found <= most:
+        raise ValueError(f"{name} is {found}; it must be from {least} to {most}")
+    return found
 
 
 def real(name: str, value: typing.Any) -> float:
