@@ -40,3 +40,24 @@ def random_tensors(seed, *shapes, dtype=torch.float32):
 
 def differentiable(dtype, *tensors):
     return tuple(tensor.detach().to(dtype).requires_grad_() for tensor in tensors)
+
+
+class FromSaved(torch.autograd.Function):
+    """softmax(scores) @ value, whose backward has what a fused forward leaves: the answer and the log-partition, of
+    scores that were summed in another order. Weights are computed again from these and need not sum to one; and
+    where d_out . out and d_out . value should cancel, each has its own rounding. The plain form of every backward
+    that saves no weights."""
+
+    @staticmethod
+    def forward(ctx, scores, value, order, saved_scores):
+        out = torch.softmax(saved_scores, -1) @ value
+        ctx.save_for_backward(scores, value, order, out, saved_scores.double().logsumexp(-1, keepdim=True))
+        return out
+
+    @staticmethod
+    def backward(ctx, d_out):
+        scores, value, order, out, log_partition = ctx.saved_tensors
+        weights = (scores - log_partition).exp().float()
+        d_weights = d_out[..., order] @ value[..., order].transpose(-1, -2)
+        row = (d_out * out)[..., order].sum(-1, keepdim=True)
+        return weights * (d_weights - row), weights.transpose(-1, -2) @ d_out, None, None

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from agreement import assert_as_good_as, differentiable, largest_error, random_tensors
+from agreement import FromSaved, assert_as_good_as, differentiable, largest_error, random_tensors
 
 import sharpmax
 
@@ -14,13 +14,20 @@ SHAPES = [(1, 4, 2, 64, 96, 64), (2, 4, 2, 1, 129, 64), (1, 2, 2, 37, 53, 40)]
 SHUFFLES = 8
 
 
-def written_out(query, key, value, cap, bias=None, order=None):
-    if order is not None:
-        query, key = query[..., order], key[..., order]
+def written_out(query, key, value, cap, bias=None, order=None, saving=False):
     group = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
-    scores = cap * torch.tanh(query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]) / cap)
-    return torch.softmax(scores if bias is None else scores + bias, -1) @ value
+
+    def scores_of(query, key):
+        scores = cap * torch.tanh(query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]) / cap)
+        return scores if bias is None else scores + bias
+
+    scores = scores_of(query, key) if order is None else scores_of(query[..., order], key[..., order])
+    if not saving:
+        return torch.softmax(scores, -1) @ value
+    with torch.no_grad():
+        before = scores_of(query, key)
+    return FromSaved.apply(scores, value, order, before)
 
 
 def inputs(shape, dtype, seed=21):
@@ -54,13 +61,15 @@ def test_gradients_agree(shape, cap, saving):
     tensors = inputs(shape, torch.float32)
     bias, d_out = random_tensors(23, (1, shape[1], shape[3], shape[4]), tensors[0].shape)
 
-    def gradients(dtype, order=None):
+    def gradients(dtype, order=None, from_saved=False):
         *leaves, leaf_bias = differentiable(dtype, *tensors, bias)
-        out = written_out(*leaves, cap, leaf_bias, order)
+        out = written_out(*leaves, cap, leaf_bias, order, from_saved)
         return torch.autograd.grad(out, (*leaves, leaf_bias), d_out.to(dtype))
 
     exact = gradients(torch.float64)
     plains = [gradients(torch.float32, order) for order in orders(shape[-1])]
+    if saving:
+        plains += [gradients(torch.float32, order, from_saved=True) for order in orders(shape[-1])]
     options = {"attn_mask": bias, "enable_gqa": True, "soft_cap": cap}
     saved = sharpmax.attention(*tensors, **options, return_stats=("log_partition", "temperature")) if saving else None
     found = sharpmax.attention_backward(d_out, *tensors, **options, saved=saved)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from agreement import assert_as_good_as, differentiable, largest_error, random_tensors
+from agreement import FromSaved, assert_as_good_as, differentiable, largest_error, random_tensors
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
@@ -119,6 +119,25 @@ def torchs_gradients(dtype, tensors, d_out, causal, grouped, seed=None):
     return torch.autograd.grad(out, leaves, d_out.to(dtype))
 
 
+def plain_gradients_from_saved(tensors, d_out, causal, grouped, seed):
+    """The same in float32, by a backward that has the answer and not the weights."""
+    query, key, value = leaves = differentiable(torch.float32, *tensors)
+    order = torch.randperm(query.shape[-1], generator=torch.Generator().manual_seed(seed))
+    if grouped:
+        group = query.shape[1] // key.shape[1]
+        key, value = (tensor.repeat_interleave(group, 1) for tensor in (key, value))
+
+    def scores_of(query, key):
+        scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool)
+        return scores.masked_fill(~(seen.tril() if causal else seen), float("-inf"))
+
+    with torch.no_grad():
+        before = scores_of(query, key)
+    scores = scores_of(query[..., order], key[..., order])
+    return torch.autograd.grad(FromSaved.apply(scores, value, order, before), leaves, d_out.float())
+
+
 @pytest.mark.parametrize("saving", [False, True], ids=["recomputed", "saved"])
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
@@ -129,6 +148,8 @@ def test_gradients_agree_for_every_shape_and_type(shape, causal, dtype, saving):
     grouped = shape[1] != shape[2]
     exact = torchs_gradients(torch.float64, tensors, d_out, causal, grouped)
     plains = [torchs_gradients(torch.float32, tensors, d_out, causal, grouped, seed) for seed in range(SHUFFLES)]
+    if saving:
+        plains += [plain_gradients_from_saved(tensors, d_out, causal, grouped, seed) for seed in range(SHUFFLES)]
     options = {"is_causal": causal, "enable_gqa": grouped}
     saved = None
     if saving:
