@@ -9,7 +9,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table retrieval-results retrieval-docs audit-docs theory-docs readme notebooks format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python retrieval-results retrieval-docs audit-docs theory-docs readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,13 @@ bench-model: model ## compare SmolLM2 with llama.cpp, predictions first; writes 
 
 bench-model-table: ## fill the table of docs/benchmarks.md from build/bench-model.json
 	@scripts/update-readme bench-model
+
+bench-python: ## what a call through Python costs, and Transformers models beside their SDPA path; fills docs/python.md
+	@scripts/setup test
+	@scripts/build release
+	@$(PYTHON) bench/python/doors.py --output build/doors.json
+	@$(PYTHON) bench/python/hf.py --output build/hf.json
+	@scripts/update-python-docs
 
 retrieval-results: ## run the presets of retrieve and the recipe's ingredients; killed, the same command goes on
 	@scripts/setup packages

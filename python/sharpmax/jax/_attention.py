@@ -152,7 +152,6 @@ def _result_shapes(call: _Call, keep: bool, query: Array, value: Array) -> typin
     return jax.ShapeDtypeStruct((*rows, value.shape[-1]), query.dtype), stats, saved
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _attend(call: _Call, inputs: typing.Any) -> typing.Any:
     results = _result_shapes(call, False, inputs[0], inputs[2])
     return call_back(functools.partial(_forward, call, False), results, *inputs)[:2]
@@ -176,7 +175,8 @@ def _attend_backward(call: _Call, kept: typing.Any, cotangents: typing.Any) -> t
     return (tuple(zero if gradient is None else gradient for gradient, zero in zip(gradients, zeros)),)
 
 
-_attend.defvjp(_attend_forward, _attend_backward)
+_recorded = jax.custom_vjp(_attend, nondiff_argnums=(0,))
+_recorded.defvjp(_attend_forward, _attend_backward)
 
 
 def _check_now(call: _Call, inputs: typing.Any) -> None:
@@ -236,7 +236,8 @@ def attention(
     call = _Call(rule.text, tuple(learned), options, wish, checked_threads(threads))
     inputs = (query, key, value, attn_mask, *learned.values())
     _check_now(call, inputs)
-    out, stats = _attend(call, inputs)
+    # Arrays that are here are not differentiated: what is, is traced.
+    out, stats = (_recorded if is_traced(*inputs) else _attend)(call, inputs)
     out = out.reshape((*lead, *out.shape[-2:])).astype(given)
     if return_stats is False:
         return out

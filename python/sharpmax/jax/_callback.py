@@ -30,10 +30,12 @@ def in_kernel_type(array: jax.Array) -> jax.Array:
 
 def checked_parameters(normalizer: Normalizer, parameters: Parameters | None) -> dict[str, jax.Array]:
     """Learnable parameters that come as arrays, by name."""
+    if not parameters:
+        return {}
     members = (member for member in family() if member["name"] == normalizer.name)
     learnable = [entry["name"] for member in members for entry in member["parameters"] if entry["learnable"]]
     arrays = {}
-    for name, value in (parameters or {}).items():
+    for name, value in parameters.items():
         if name not in learnable:
             raise ValueError(
                 f"parameters has {name!r}; of {normalizer.name} there is to learn {', '.join(learnable) or 'nothing'}"
