@@ -55,6 +55,20 @@ def test_strides_of_any_kind_give_what_a_copy_gives(step):
         assert np.array_equal(sharpmax.attention(*views), sharpmax.attention(*copies)), f"axis {axis}, step {step}"
 
 
+def test_arrays_that_a_kernel_can_read_are_read_where_they_are():
+    from sharpmax._arrays import NumPyArrays, TorchArrays
+
+    array = numpy_inputs((2, 4, 6, 16))[0]
+    for view in (array, array[::-1, 1:, ::2], array.transpose(0, 2, 1, 3), np.broadcast_to(array[:1], array.shape)):
+        assert NumPyArrays.readable(view, "query") is view
+    tensor = torch.from_numpy(array)
+    assert NumPyArrays.readable(tensor, "query").ctypes.data == tensor.data_ptr() == array.ctypes.data
+    assert TorchArrays(torch).readable(tensor.transpose(1, 2), "query").data_ptr() == array.ctypes.data
+    jnp = pytest.importorskip("jax.numpy")
+    elsewhere = jnp.asarray(array)
+    assert np.asarray(elsewhere).ctypes.data == elsewhere.unsafe_buffer_pointer()  # what the JAX door reads
+
+
 def odd_layouts(array):
     """The same elements where no kernel can read them as they lie."""
     beside = np.zeros(array.shape, [("a", array.dtype), ("b", "u2")])  # strides that are no multiple of an element

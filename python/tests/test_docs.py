@@ -31,7 +31,12 @@ NEEDS = {"PyTorch": "torch", "In Python": "torch", "JAX": "jax", "Transformers":
 def test_examples_of_the_page(title, text, line, tmp_path, monkeypatch):
     if title in NEEDS:
         pytest.importorskip(NEEDS[title])
-    monkeypatch.chdir(tmp_path)
+    if title == "Models":
+        import fetched
+
+        monkeypatch.chdir(fetched.model_or_skip().parent)
+    else:
+        monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     test = doctest.DocTestParser().get_doctest(text, {}, title, title, line)
     assert test.examples
