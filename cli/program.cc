@@ -30,6 +30,7 @@ constexpr const char* kFooter =
     "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
     "  sharpmax audit MODEL --text FILE     every head, and where it goes blunt\n"
     "  sharpmax bound --spread 5.69 --n 16384           how sharp a row can be at all\n"
+    "  sharpmax report RESULTS.json -o page.html        saved results as a page\n"
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
@@ -84,7 +85,7 @@ int run_program(std::span<const std::string> words) {
   const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
                               add_fit(program),        add_inspect(program), add_run(program),
                               add_perplexity(program), add_audit(program),   add_bound(program),
-                              add_fix(program)};
+                              add_fix(program),        add_report(program)};
 
   try {
     std::vector<std::string> backwards(words.rbegin(), words.rend());  // as CLI11 takes them

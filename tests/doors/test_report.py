@@ -1,0 +1,63 @@
+"""`sharpmax report`: the page of saved results is the page that the command would have written."""
+
+import json
+
+import pytest
+from synthetic_audit import synthetic_audit
+from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("report")
+    write_tiny_folder(place / "model")
+    (place / "text.txt").write_text(TEXT * 4)
+    return place
+
+
+def test_an_audits_page_is_made_again_to_the_byte(folder):
+    written, again = folder / "a.html", folder / "b.html"
+    words = ("--lengths", "16,32", "--excerpts", "1")
+    sharpmax("audit", folder / "model", "--text", folder / "text.txt", *words, "--json", folder / "a.json", "-o", written)
+    done = sharpmax("report", folder / "a.json", "-o", again)
+    assert again.read_bytes() == written.read_bytes() and str(again).encode() in done.stderr and not done.stdout
+
+
+def test_a_retrievals_page_is_made_again_to_the_byte(folder):
+    run, again = folder / "run", folder / "again.html"
+    sharpmax("retrieve", "--arms", "paper", "--steps", "20", "--sizes", "16,32", "--sets-scale", "0.01",
+             "--normalizers", "softmax", "--directory", run)  # fmt: skip
+    sharpmax("report", run / "results.json", "-o", again)
+    assert again.read_bytes() == (run / "report.html").read_bytes()
+
+
+def without(results, name):
+    return {key: value for key, value in results.items() if key != name}
+
+
+WRONG = {
+    "no JSON": ("{", "is not JSON"),
+    "no object": ("[1]", "has no schema"),
+    "another schema": (json.dumps({"schema": "sharpmax.bound/1"}), "has schema 'sharpmax.bound/1'; there is a page for"),
+    "control characters": (json.dumps({"schema": "x\u001b[2J"}), r"x\x1b[2J"),
+    "a part is missing": (json.dumps(without(synthetic_audit(), "settings")), r"key \'settings\' not found"),
+    "a part is of another kind": (json.dumps({**synthetic_audit(), "attention": 3}), "the results are not of schema"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_files_that_are_no_results_are_refused(folder, name):
+    text, words = WRONG[name]
+    (folder / "wrong.json").write_text(text)
+    (folder / "kept.html").write_text("before")
+    said = refused(3, "report", folder / "wrong.json", "-o", folder / "kept.html")
+    assert words in said
+    assert (folder / "kept.html").read_text() == "before"
+
+
+def test_wrong_words_are_refused(folder):
+    (folder / "good.json").write_text(json.dumps(synthetic_audit()))
+    assert "no results were given" in refused(2, "report", "-o", folder / "x.html")
+    assert "no -o was given" in refused(2, "report", folder / "good.json")
+    assert "a page needs a file" in refused(2, "report", folder / "good.json", "-o", "-")
+    assert "could not be opened" in refused(3, "report", folder / "none.json", "-o", folder / "x.html")
