@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import typing
 
@@ -132,15 +133,8 @@ def is_jax(array: typing.Any) -> bool:
 
 def door_of(array: typing.Any) -> typing.Any:
     """The submodule that takes arrays of this kind and records their gradients; None: NumPy's."""
-    if is_torch(array):
-        from . import torch
-
-        return torch
-    if is_jax(array):
-        from . import jax
-
-        return jax
-    return None
+    name = f"{__package__}.torch" if is_torch(array) else f"{__package__}.jax" if is_jax(array) else None
+    return None if name is None else sys.modules.get(name) or importlib.import_module(name)
 
 
 def arrays_like(array: typing.Any) -> typing.Any:
