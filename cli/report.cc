@@ -9,8 +9,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "report/audit_page.h"
-#include "report/retrieval_page.h"
-#include "retrieval/run/results.h"
+#include "report/results_page.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -38,23 +37,12 @@ Json results_of(const std::string& path) {
   return results;
 }
 
-std::string schema_of(const Json& results) {
-  const auto found = results.is_object() ? results.find("schema") : results.end();
-  return found != results.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::string page_of(const std::string& path, const Json& results) {
-  const std::string schema = schema_of(results);
   try {
-    if (schema == retrieval::kResultsSchema) return report::retrieval_page(results);
-    if (schema == "sharpmax.audit/1") return report::audit_page(results);
+    return report::results_page(results);
   } catch (const Error& error) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", in_quotes(path), error.what()));
   }
-  throw Error(
-      ErrorCode::bad_file,
-      fmt::format("report: {} has {}; there is a page for {} and sharpmax.audit/1", in_quotes(path),
-                  schema.empty() ? "no schema" : "schema " + in_quotes(schema), retrieval::kResultsSchema));
 }
 
 int run(const ReportOptions& o) {

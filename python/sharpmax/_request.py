@@ -64,7 +64,7 @@ def make_request(arrays: typing.Any, inputs: Inputs, options: Options) -> _core.
         (request.set_mask if arrays.is_bool(inputs.attn_mask) else request.set_bias)(inputs.attn_mask)
     is_causal, scale, causal, window, key_lengths, documents, soft_cap = options
     if is_causal or causal is not None:
-        request.set_causal(_causal_of(is_causal, causal))
+        request.set_causal(_CAUSAL[causal_word(is_causal, causal)])
     if window is not None:
         request.set_window(*_window_of(window))
     if scale is not None:
@@ -78,14 +78,17 @@ def make_request(arrays: typing.Any, inputs: Inputs, options: Options) -> _core.
     return request
 
 
-def _causal_of(is_causal: bool, causal: typing.Optional[str]) -> _core.Causal:
+def causal_word(is_causal: bool, causal: typing.Optional[str]) -> str:
+    """'top-left', 'bottom-right', or nothing."""
     if is_causal:
         if causal is not None:
             raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")
-        return _core.Causal.top_left
+        return "top-left"
+    if causal is None:
+        return ""
     if not isinstance(causal, str) or causal not in _CAUSAL:
         raise ValueError(f"causal is {shortened(causal)}; it must be 'top-left', 'bottom-right' or None")
-    return _CAUSAL[causal]
+    return causal
 
 
 def _number(name: str, value: typing.Any) -> float:
@@ -129,8 +132,7 @@ def _offsets(documents: typing.Any) -> typing.Tuple[typing.List[int], typing.Lis
 
 def static_options(options: Options) -> Options:
     """The same as plain, hashable values, checked: for doors that trace first and call later."""
-    if options.is_causal or options.causal is not None:
-        _causal_of(options.is_causal, options.causal)
+    causal_word(options.is_causal, options.causal)
     offsets = None if options.documents is None else tuple(map(tuple, _offsets(options.documents)))
     return Options(
         bool(options.is_causal),

@@ -10,9 +10,7 @@
 #include "cli/command.h"
 #include "cli/program.h"
 #include "command.h"
-#include "report/audit_page.h"
-#include "report/retrieval_page.h"
-#include "retrieval/run/results.h"
+#include "report/results_page.h"
 #include "sharpmax/error.h"
 #include "turns.h"
 
@@ -114,17 +112,7 @@ Json parsed(const std::string& results) {
   }
 }
 
-std::string schema_of(const Json& results) {
-  const auto found = results.is_object() ? results.find("schema") : results.end();
-  return found != results.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::string report_page(const std::string& results) {
-  const Json json = parsed(results);
-  const std::string schema = schema_of(json);
-  if (schema == retrieval::kResultsSchema) return report::retrieval_page(json);
-  return report::audit_page(json);  // which says so if it is none
-}
+std::string report_page(const std::string& results) { return report::results_page(parsed(results)); }
 
 void translate(const std::exception_ptr& pending, void*) {
   try {

@@ -37,8 +37,8 @@ def without(results, name):
 
 WRONG = {
     "no JSON": ("{", "is not JSON"),
-    "no object": ("[1]", "has no schema"),
-    "another schema": (json.dumps({"schema": "sharpmax.bound/1"}), "has schema 'sharpmax.bound/1'; there is a page for"),
+    "no object": ("[1]", "have no schema"),
+    "another schema": (json.dumps({"schema": "sharpmax.bound/1"}), "have schema 'sharpmax.bound/1'; there is a page for"),
     "control characters": (json.dumps({"schema": "x\u001b[2J"}), r"x\x1b[2J"),
     "a part is missing": (json.dumps(without(synthetic_audit(), "settings")), r"key \'settings\' not found"),
     "a part is of another kind": (json.dumps({**synthetic_audit(), "attention": 3}), "the results are not of schema"),

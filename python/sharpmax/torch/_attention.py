@@ -7,6 +7,7 @@ import typing
 import torch
 
 from .._attention import check_dropout, checked_threads
+from .._request import causal_word
 from .._shapes import common_shapes, fit
 from .._stats import gather_stats
 from . import _route
@@ -20,18 +21,6 @@ Tensor = torch.Tensor
 _NO_WISHES = Wishes()
 _NO_LENGTHS = Lengths()
 _PLAIN_MASKS = Masks()
-
-
-def _causal_word(is_causal: bool, causal: str | None) -> str:
-    if is_causal:
-        if causal is not None:
-            raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")
-        return "top-left"
-    if causal is None:
-        return ""
-    if causal not in ("top-left", "bottom-right"):
-        raise ValueError(f"causal is {causal!r}; it must be 'top-left', 'bottom-right' or None")
-    return causal
 
 
 def _window(window: typing.Any) -> tuple[int, int]:
@@ -109,7 +98,7 @@ def attention(
     if is_causal or causal is not None or window is not None or scale is not None or soft_cap:
         left, right = (-1, -1) if window is None else _window(window)
         scale = None if scale is None else check_number(scale, "scale")
-        masks = Masks(_causal_word(is_causal, causal), left, right, scale, check_number(soft_cap, "soft_cap"))
+        masks = Masks(causal_word(is_causal, causal), left, right, scale, check_number(soft_cap, "soft_cap"))
     lengths = _NO_LENGTHS if key_lengths is None and documents is None else _lengths(key_lengths, documents)
     mask_shape = None if attn_mask is None else attn_mask.shape
     shapes = common_shapes(query.shape, key.shape, value.shape, mask_shape, enable_gqa)
