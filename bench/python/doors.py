@@ -6,7 +6,6 @@ bench/python/doors.py -o build/doors.json  the numbers as JSON too
 """
 
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -18,7 +17,6 @@ import measure  # noqa: E402
 import numpy as np  # noqa: E402
 
 SCHEMA = "sharpmax.bench.doors/1"
-CHILD = "SHARPMAX_BENCH_CHILD"
 TIMES = 2000  # calls of a tiny input that are timed together
 # Microseconds over the C++ call, and times its time.
 TINY_BARS = {"numpy": 10.0, "torch": 40.0, "torch, recording": 40.0}
@@ -124,16 +122,5 @@ def measure_here(arguments):
     return result
 
 
-def main():
-    arguments = parse_arguments()
-    if os.environ.get(CHILD) != "1":  # thread pools read their settings when they start
-        child = environment.pinned_environment(arguments.threads) | {CHILD: "1"}
-        os.execve(sys.executable, [sys.executable, *sys.argv], child)
-    result = measure_here(arguments)
-    if arguments.output:
-        environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-    return 1 if any(case["skipped"] for case in result["cases"]) else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(environment.measure_pinned(parse_arguments(), measure_here))

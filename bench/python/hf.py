@@ -7,7 +7,6 @@ bench/python/hf.py --quick --threads 1   shorter, one thread
 """
 
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -20,7 +19,6 @@ import measure  # noqa: E402
 SCHEMA = "sharpmax.bench.hf/1"
 THOROUGH = measure.Effort(seconds=40.0, least_rounds=9, most_rounds=101, slow_seconds=1e9)
 QUICK = measure.Effort(seconds=5.0, least_rounds=5, most_rounds=25, slow_seconds=1e9)
-CHILD = "SHARPMAX_BENCH_CHILD"
 STEPS = 16  # of a decoding run
 ALLOWED = 1e-5  # between logits, over the largest of them
 
@@ -190,16 +188,5 @@ def measure_here(arguments):
     return result
 
 
-def main():
-    arguments = parse_arguments()
-    if os.environ.get(CHILD) != "1":  # thread pools read their settings when they start
-        child = environment.pinned_environment(arguments.threads) | {CHILD: "1"}
-        os.execve(sys.executable, [sys.executable, *sys.argv], child)
-    result = measure_here(arguments)
-    if arguments.output:
-        environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-    return 1 if any(case["skipped"] for case in result["cases"]) else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(environment.measure_pinned(parse_arguments(), measure_here))
