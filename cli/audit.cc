@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "base/in_quotes.h"
-#include "cli/audit_page.h"
 #include "cli/command.h"
 #include "sharpmax/error.h"
 
@@ -29,14 +28,14 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
 int run(const AuditOptions& o) {
-  check_audit_page(o.html);
+  check_report_files(o.report);
   if (!o.analysis.analysis.empty())
-    return audit_analyses({o.model, o.text, o.lengths, o.json, o.html}, o.analysis);
+    return audit_analyses({o.model, o.text, o.lengths, o.json, o.report}, o.analysis);
   if (o.probe.kind.empty()) return audit_lengths(o);
   ProbeOptions probe = o.probe;
   probe.lengths = o.lengths;
   probe.json = o.json;
-  probe.html = o.html;
+  probe.report = o.report;
   probe.resume = o.resume;
   return audit_probe(o.model, probe);
 }
@@ -93,9 +92,7 @@ Command add_audit(CLI::App& program) {
   words->add_option("--json", o.json, "Write the results, schema sharpmax.audit/1; -: standard output")
       ->option_text("FILE")
       ->group(kResults);
-  words->add_option("-o,--report,--html", o.html, "Write the report: one page that needs nothing but itself")
-      ->option_text("FILE")
-      ->group(kResults);
+  add_report_files(*words, o.report, kResults);
   words->add_flag("--resume", o.resume, "Go on from what was saved beside the file of --json")
       ->group(kResults);
   add_analysis_options(*words, o.analysis);

@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/model_options.h"
 #include "cli/model_text.h"
+#include "cli/report_files.h"
 
 namespace sharpmax::cli {
 
@@ -22,7 +23,8 @@ struct AuditOptions {
   audit::Thresholds thresholds;
   std::string head;  // "layer.head"
   bool all = false, resume = false;
-  std::string json, html;
+  std::string json;
+  ReportFiles report;
   AnalysisOptions analysis;
 };
 

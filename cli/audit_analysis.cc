@@ -8,7 +8,6 @@
 
 #include "audit/analysis/analysis_json.h"
 #include "base/text_file.h"
-#include "cli/audit_page.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -106,7 +105,7 @@ int audit_analyses(const AnalysisJob& job, const AnalysisOptions& o) {
   results["seconds"] = std::round(seconds * 100) / 100;
   results["analysis"] = audit::analysis_json(found);
   if (saves) write_text(job.json, results.dump(1) + "\n");
-  if (!job.html.empty()) write_audit_page(job.html, results);
+  write_report_files(job.report, results);
   hand_over([&] { return results; });
   if (job.json == "-") {
     print(results.dump(1) + "\n");

@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/model_options.h"
 #include "cli/model_text.h"
+#include "cli/report_files.h"
 
 namespace sharpmax::cli {
 
@@ -29,7 +30,7 @@ struct AnalysisJob {
   const TextOptions& text;
   const std::vector<std::int64_t>& lengths;  // of distance-length, the largest is L; empty: the authors'
   const std::string& json;                   // a file; -: standard output; empty: print for people
-  const std::string& html;                   // the page, a file; empty: none
+  const ReportFiles& report;
 };
 int audit_analyses(const AnalysisJob& job, const AnalysisOptions& options);
 

@@ -10,7 +10,6 @@
 #include "audit/measure/reading.h"
 #include "base/text_file.h"
 #include "cli/audit.h"
-#include "cli/audit_page.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -165,7 +164,7 @@ int audit_lengths(const AuditOptions& o) {
   LengthAudit job(o, model, std::move(text));
   job.run();
   if (job.saves()) write_text(o.json, job.results(true).dump(1) + "\n");
-  if (!o.html.empty()) write_audit_page(o.html, job.results(true));
+  if (o.report.wanted()) write_report_files(o.report, job.results(true));
   hand_over([&] { return job.results(true); });
   if (o.json == "-") {
     print(job.results(true).dump(1) + "\n");

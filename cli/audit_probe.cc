@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "base/text_file.h"
-#include "cli/audit_page.h"
 #include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
@@ -188,7 +187,7 @@ int audit_probe(const ModelOptions& m, const ProbeOptions& o) {
   const auto session = open_session(model, m, audit::probe_room(job.lengths.back()));
   job.save();  // a file that cannot be written is known now
   job.run(*session);
-  if (!o.html.empty()) write_audit_page(o.html, job.json());
+  write_report_files(o.report, job.json());
   hand_over([&] { return job.json(); });
   print(o.json == "-" ? job.json().dump(1) + "\n"
                       : report_of(job.probe, job.results, job.heads, colour_wanted()));

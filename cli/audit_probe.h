@@ -8,6 +8,7 @@
 #include "audit/probe/measure_probe.h"
 #include "cli/console.h"
 #include "cli/model_options.h"
+#include "cli/report_files.h"
 
 namespace sharpmax::cli {
 
@@ -18,7 +19,7 @@ struct ProbeOptions {
   bool chat = false;
   std::uint64_t seed = 0;
   std::string json;  // as elsewhere; the section "probe" of sharpmax.audit/1
-  std::string html;  // the page, a file; empty: none
+  ReportFiles report;
   bool resume = false;
 };
 // --probe, --questions, --chat and --question-seed; the rest are options of the command that has them.

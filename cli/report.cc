@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <vector>
 
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
 #include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "report/audit_page.h"
+#include "cli/report_files.h"
 #include "report/results_page.h"
 #include "sharpmax/error.h"
 
@@ -16,16 +16,18 @@ namespace sharpmax::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "RESULTS is what --json of `sharpmax retrieve` or `sharpmax audit` wrote. The page\n"
-    "is the one that -o of these commands writes; nothing is measured again.\n"
+    "RESULTS is what --json of `retrieve` or `audit` wrote. The page of one is that\n"
+    "which -o of its command writes; several are put into one page, side by side where\n"
+    "they are of a kind. Nothing is measured again.\n"
     "\n"
     "Examples:\n"
-    "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json\n"
     "  sharpmax report audit.json -o audit.html\n"
-    "  sharpmax report retrieve-quick/results.json -o retrieval.html";
+    "  sharpmax report before.json after.json -o compared.html\n"
+    "  sharpmax report retrieve-quick/results.json --figures figures";
 
 struct ReportOptions {
-  std::string results, html;
+  std::vector<std::string> results;
+  ReportFiles files;
 };
 
 Json results_of(const std::string& path) {
@@ -37,9 +39,10 @@ Json results_of(const std::string& path) {
   return results;
 }
 
-std::string page_of(const std::string& path, const Json& results) {
+// Told by its file: of several it is not plain which one is wrong.
+void check_results(const std::string& path, const Json& results) {
   try {
-    return report::results_page(results);
+    report::check_results(results);
   } catch (const Error& error) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", in_quotes(path), error.what()));
   }
@@ -48,12 +51,18 @@ std::string page_of(const std::string& path, const Json& results) {
 int run(const ReportOptions& o) {
   if (o.results.empty())
     throw Error(ErrorCode::bad_argument, "report: no results were given; wanted a JSON file");
-  if (o.html.empty())
-    throw Error(ErrorCode::bad_argument, "report: no -o was given; wanted a file for the page");
-  if (o.html == "-") throw Error(ErrorCode::bad_argument, "-o is '-'; a page needs a file");
-  report::require_audit_page();
-  write_text(o.html, page_of(o.results, results_of(o.results)));
-  narrate(fmt::format("report: {}", o.html));
+  if (!o.files.wanted())
+    throw Error(ErrorCode::bad_argument,
+                "report: no -o was given; wanted a file for the page, or --figures and a directory");
+  check_report_files(o.files);
+  std::vector<Json> results;
+  for (const std::string& path : o.results) {
+    results.push_back(results_of(path));
+    check_results(path, results.back());
+  }
+  write_report_files(o.files, results);
+  if (!o.files.page.empty()) narrate(fmt::format("report: {}", o.files.page));
+  if (!o.files.figures.empty()) narrate(fmt::format("figures: {}", o.files.figures));
   return kOk;
 }
 
@@ -64,8 +73,8 @@ Command add_report(CLI::App& program) {
   CLI::App* words =
       program.add_subcommand("report", "Results that were saved, as one page that needs nothing but itself");
   words->footer(kFooter);
-  words->add_option("RESULTS", o->results, "A JSON file of `retrieve` or `audit`")->option_text(" ");
-  words->add_option("-o,--report,--html", o->html, "Write the page to this file")->option_text("FILE");
+  words->add_option("RESULTS", o->results, "JSON files of results")->option_text("FILE...");
+  add_report_files(*words, o->files);
   return {words, [o] { return run(*o); }};
 }
 

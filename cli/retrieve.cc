@@ -10,7 +10,7 @@
 #include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/table.h"
-#include "report/retrieval_page.h"
+#include "report/results_page.h"
 #include "retrieval/run/results.h"
 #include "retrieval/task/settings_fields.h"
 #include "retrieval/training/head_file.h"
@@ -29,7 +29,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  sharpmax retrieve\n"
     "  sharpmax retrieve --preset paper --threads 2 --json results.json \\\n"
-    "      --html report.html\n"
+    "      -o report.html\n"
     "  sharpmax retrieve --preset sharp --resume\n"
     "  sharpmax retrieve --arms paper --steps 5000 --sizes 16,256,4096 \\\n"
     "      --normalizers 'softmax;entropy_target:nats=0.1;entmax:alpha=1.3'\n"
@@ -109,9 +109,7 @@ void add_results(CLI::App& words, RetrieveOptions& o) {
   words.add_option("--csv", o.csv, "Write one line for each head, size and normalizer; -: standard output")
       ->option_text("FILE")
       ->group("Results");
-  words.add_option("-o,--report,--html", o.html, "Write the report: one page that needs nothing but itself")
-      ->option_text("FILE")
-      ->group("Results");
+  add_report_files(words, o.report);
 }
 
 std::filesystem::path directory_of(const RetrieveOptions& o) {
@@ -128,10 +126,11 @@ void check_together(const RetrieveOptions& o, const CLI::App& words) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); };
   if (o.resume && o.overwrite) refuse("--resume and --overwrite are two different things; give one");
   if (o.json == "-" && o.csv == "-") refuse("--json - and --csv - cannot both have standard output");
-  if (o.html == "-") refuse("--html is '-'; a page needs a file");
   // Now, not after an hour of training. Nothing is left behind.
-  if (!o.html.empty()) report::require_retrieval_page();
-  for (const std::string& target : {o.json, o.csv, o.html})
+  ReportFiles files = o.report;
+  if (goes_into_the_run(files.page, o)) files.page.clear();
+  check_report_files(files);
+  for (const std::string& target : {o.json, o.csv})
     if (!target.empty() && target != "-" && !goes_into_the_run(target, o)) AtomicFile probe(target);
   if (o.head.empty()) return;
   for (const CLI::Option* option : words.get_options()) {
@@ -180,11 +179,11 @@ void put(const std::string& where, const std::string& text) {
 // What a run leaves in its directory beside what resuming needs.
 void keep(const Json& results, const std::string& text, const std::filesystem::path& directory) {
   write_text(directory / "results.json", text);
-  if (!report::has_retrieval_page()) {
+  if (!report::has_page()) {
     narrate(fmt::format("everything but a report is in {}: this build has no uPlot", directory.string()));
     return;
   }
-  write_text(directory / "report.html", report::retrieval_page(results));
+  write_text(directory / "report.html", report::results_page({&results, 1}));
   narrate(fmt::format("everything is in {}; open report.html there in a browser", directory.string()));
 }
 
@@ -201,7 +200,7 @@ int run(const RetrieveOptions& o, const CLI::App& words) {
   const std::string text = retrieval::text_of(results);
   put(o.json, text);
   put(o.csv, retrieval::csv_of(results));
-  if (!o.html.empty()) write_text(o.html, report::retrieval_page(results));
+  write_report_files(o.report, results);
   hand_over([&] { return results; });
   if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));
   if (o.head.empty()) keep(results, text, directory_of(o));

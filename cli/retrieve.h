@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/report_files.h"
 #include "retrieval/run/run.h"
 
 namespace sharpmax::cli {
@@ -18,7 +19,8 @@ struct RetrieveOptions {
   double sets_scale = 0.0;  // 0: the preset's
   std::int64_t heat_map_sets = -1, heat_map_items = -1;
   std::map<std::string, std::string> training;  // setting's name: text; those that were given
-  std::string head, directory, json, csv, html;
+  std::string head, directory, json, csv;
+  ReportFiles report;
   bool resume = false, overwrite = false;
   double checkpoint_seconds = 10.0;
   int threads = 0;

@@ -1,25 +1,66 @@
 #include "report/results_page.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
 
-#include "base/in_quotes.h"
-#include "report/audit_page.h"
-#include "report/retrieval_page.h"
+#include "report/kinds.h"
+#include "report/page_template.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
+namespace {
 
-std::string results_page(const nlohmann::ordered_json& results) {
-  const auto found = results.is_object() ? results.find("schema") : results.end();
-  const bool named = found != results.end() && found->is_string();
-  const std::string schema = named ? found->get<std::string>() : "";
-  if (schema == "sharpmax.retrieval/1") return retrieval_page(results);
-  if (schema == "sharpmax.audit/1") return audit_page(results);
-  throw Error(
-      ErrorCode::bad_argument,
-      fmt::format(
-          "report: the results have {}; there is a page for sharpmax.retrieval/1 and sharpmax.audit/1",
-          named ? "schema " + in_quotes(schema) : "no schema"));
+using Json = nlohmann::ordered_json;
+
+// What a page may take, and what of it is set aside for names and numbers that every page has.
+constexpr std::size_t kPage = 1'000'000, kSetAside = 20'000;
+constexpr std::size_t kLeastRoom = 50'000;
+
+// JSON that is safe inside an HTML element: without '<' no text in it can end the element or open a comment.
+// '<' occurs within strings only, where the escape means the same. Bytes that are not UTF-8 become U+FFFD.
+std::string embedded(const Json& data) {
+  const std::string plain = data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(plain.size());
+  for (const char c : plain) {
+    if (c == '<')
+      safe += "\\u003c";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string results_page(std::span<const Json> results) {
+  const PageTemplate page = page_template();
+  const std::size_t taken = page.before.size() + page.after.size() + kSetAside;
+  const std::size_t room = taken < kPage ? (kPage - taken) / std::max<std::size_t>(1, results.size()) : 0;
+  Json all = Json::array();
+  for (const Json& one : results) all.push_back(page_data(one, std::max(room, kLeastRoom)));
+  std::string html(page.before);
+  html += embedded({{"results", std::move(all)}});
+  html += page.after;
+  return html;
+}
+
+void require_page() { page_template(); }
+
+bool has_page() noexcept {
+  try {
+    require_page();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void check_results(const Json& results) { page_data(results, kLeastRoom); }
+
+std::vector<Figure> figures_of(const Json& results) {
+  const Kind& kind = kind_of(results);
+  return made_of(kind, [&] { return kind.figures(results); });
 }
 
 }  // namespace sharpmax::report

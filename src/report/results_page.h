@@ -1,13 +1,27 @@
-// Saved results of any kind that has a page, as that page.
+// Results of any kind that has a page, as that page; and as figures.
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "report/figure/figures.h"
 
 namespace sharpmax::report {
 
-// By the schema of the results: see retrieval_page() and audit_page(). Throws Error{bad_argument} where there
-// is no page for it.
-std::string results_page(const nlohmann::ordered_json& results);
+// One HTML file that asks for nothing but itself, of one result or of several that are compared. Strings in
+// them may hold anything. Throws Error{bad_argument} where there is no page for one of them or it is not what
+// its schema says, Error{unsupported} if the build had no uPlot.
+std::string results_page(std::span<const nlohmann::ordered_json> results);
+
+// Throws Error{unsupported} if the build had no uPlot: to be asked before a long run, not after it.
+void require_page();
+bool has_page() noexcept;
+
+// Throws Error{bad_argument} as results_page() does.
+void check_results(const nlohmann::ordered_json& results);
+// Likewise.
+std::vector<Figure> figures_of(const nlohmann::ordered_json& results);
 
 }  // namespace sharpmax::report

@@ -3,13 +3,15 @@
 
 #include <string>
 
-#include "report/page_data.h"
+#include "report/kinds.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kRoom = 500'000;
 
 Json small_results() {
   return Json::parse(R"({
@@ -35,7 +37,7 @@ Json small_results() {
 
 void expect_refused(const Json& results, const std::string& word) {
   try {
-    page_data(results);
+    page_data(results, kRoom);
     FAIL() << "not refused: " << word;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_argument);
@@ -45,7 +47,7 @@ void expect_refused(const Json& results, const std::string& word) {
 }
 
 TEST(ReportResults, CountsAreSummedMeansSkipWhatWasNotMeasuredAndExtremesStay) {
-  const Json data = page_data(small_results());
+  const Json data = page_data(small_results(), kRoom);
   const Json& table = data.at("table");
   Json row;
   for (std::size_t i = 0; i < table.at("columns").size(); ++i)

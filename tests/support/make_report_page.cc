@@ -1,15 +1,16 @@
-// make_report_page < results.json > page.html: the report without a run, for the tests of the page.
+// make_report_page < results.json > page.html: the report without a run, for the tests of the page. A list of
+// results makes one page of all.
 #include <exception>
 #include <iostream>
+#include <vector>
 
-#include "report/audit_page.h"
-#include "report/retrieval_page.h"
+#include "report/results_page.h"
 
 int main() try {
-  sharpmax::report::require_retrieval_page();
-  const auto results = nlohmann::ordered_json::parse(std::cin);
-  const bool audit = results.value("schema", "").starts_with("sharpmax.audit/");
-  std::cout << (audit ? sharpmax::report::audit_page(results) : sharpmax::report::retrieval_page(results));
+  sharpmax::report::require_page();
+  const auto read = nlohmann::ordered_json::parse(std::cin);
+  const auto results = read.is_array() ? read.get<std::vector<nlohmann::ordered_json>>() : std::vector{read};
+  std::cout << sharpmax::report::results_page(results);
   std::cout.flush();
   return std::cout ? 0 : 3;
 } catch (const std::exception& problem) {

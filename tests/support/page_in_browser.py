@@ -41,7 +41,7 @@ def opened(browser, path, width=1280, scheme="light"):
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(path.as_uri())
-    page.wait_for_selector("#provenance:not([hidden])")
+    page.wait_for_selector("#provenance")
     yield page
     context.close()
     assert said == []

@@ -22,7 +22,7 @@ from ._verb import (
 )
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report"))
+_WORDING = Wording("audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report", "figures"))
 
 
 class _OfAModel(ReportedResult):
@@ -170,6 +170,7 @@ def audit(
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
     report: typing.Optional[Path] = None,
+    figures: typing.Optional[Path] = None,
     resume: bool = False,
     progress: Progress = None,
 ) -> typing.Union[AuditResult, AnalysisResult, ProbeResult]:
@@ -193,6 +194,7 @@ def audit(
     normalizer, normalizers, context, rope_scaling, rope_base, cache, block, threads   as perplexity() has them
     json, resume             a file to which what was measured is saved as it comes, and from which a run goes on
     report                   a file for the HTML page
+    figures                  a directory for its figures, SVG
     """
     given = given_of(audit, locals())
     for keyword in ("model", "progress"):

@@ -15,7 +15,7 @@ from ._words import Wording, given_of, keywords_of
 _WORDING = Wording(
     "retrieve",
     flags=("resume", "overwrite"),
-    files=("directory", "head", "json", "csv", "report"),
+    files=("directory", "head", "json", "csv", "report", "figures"),
     repeated=("normalizers",),
 )
 
@@ -129,6 +129,7 @@ def retrieve(
     json: typing.Optional[Path] = None,
     csv: typing.Optional[Path] = None,
     report: typing.Optional[Path] = None,
+    figures: typing.Optional[Path] = None,
     progress: Progress = None,
 ) -> RetrievalResult:
     """Trains one attention head to name the class of the largest of at most 16 items, tests it on many more under every
@@ -155,6 +156,7 @@ def retrieve(
     heat_map_sets and heat_map_items (whose weights are kept).
 
     json, csv, report   files to write besides
+    figures             a directory for the figures of the report, SVG
 
     >>> import sharpmax, tempfile
     >>> run = sharpmax.retrieve(arms="paper", steps=50, sizes=[16, 64], sets_scale=0.01,

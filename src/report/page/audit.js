@@ -1,5 +1,9 @@
 // The page of `sharpmax audit`: what was found in words, then a part for every section that the results have.
 
+function auditLabel({settings}) {
+  return `audit of ${fileName(settings.model.file)}`;
+}
+
 function showAudit(data) {
   const {attention, analysis, probe} = data;
   if (attention) attention.heads = headsOf(attention);
@@ -20,7 +24,6 @@ function showAudit(data) {
   }
   if (analysis) showAnalysis(analysis);
   if (probe?.lengths.length) showProbe(probe);
-  showAuditProvenance(data);
 }
 
 // The page holds one list over heads for each name; here is one object for each head.
@@ -66,7 +69,7 @@ function attentionTiles(attention) {
 
 function showAuditProvenance(data) {
   const {model, text} = data.settings;
-  const place = section("provenance");
+  const place = section("provenance", "How these numbers were made");
   place.append(node("pre", {}, node("code", {}, data.command)));
   const plain = (value) => (value === null || value === undefined ? kNone : setting(value));
   const pairs = [

@@ -18,8 +18,8 @@ function findingsSentence({findings}) {
 
 function showAnalysis(analysis) {
   showFindings(analysis);
-  showDistances(analysis, "distance-length", analysis.distance_length, "length", kTokensL);
-  showDistances(analysis, "distance-top", analysis.distance_top, "top", kKeys);
+  showDistances(analysis, ["distance-length", "Distance against length", "How far what a head selects, its N keys with most weight, is from what it leaves out, beside N keys drawn at random. Medians over heads; the band holds half of them. Dashed: what cannot be exceeded."], analysis.distance_length, "length", kTokensL);
+  showDistances(analysis, ["distance-top", "Distance against the number of keys", "The same at one length, for more and more keys."], analysis.distance_top, "top", kKeys);
   if (analysis.critical_top) showCritical(analysis);
   if (analysis.separability) showSeparability(analysis.separability);
   if (analysis.gradient) showGradient(analysis.gradient);
@@ -29,7 +29,7 @@ const kTokensL = {label: "L, tokens", symbol: "L", format: count};
 
 function showFindings(analysis) {
   const {findings, vectors, distance, length, chunks, heads, notes} = analysis;
-  const place = section("findings");
+  const place = section("findings", "What paper B found, and whether it holds here");
   const line = ({claim, found, rule: judged, holds}) => {
     const [style, word] = holds === null ? ["open", "open"] : holds ? ["holds", "holds"] : ["fails", "no"];
     return node(
@@ -92,9 +92,9 @@ function overHeads(points, size, spread, name, colour, {part = "median", band = 
   };
 }
 
-function showDistances(analysis, id, measuredHere, size, across) {
+function showDistances(analysis, names, measuredHere, size, across) {
   if (!measuredHere) return;
-  const place = section(id);
+  const place = section(...names);
   let reading = analysis.distance;
   const describe = () => {
     const points = measuredHere.points[reading];
@@ -125,7 +125,11 @@ function showDistances(analysis, id, measuredHere, size, across) {
 
 function showCritical(analysis) {
   const {critical_top: critical} = analysis;
-  const place = section("critical-top");
+  const place = section(
+    "critical-top",
+    "When chosen keys cannot be told from drawn ones",
+    "The Kolmogorov–Smirnov statistic over heads between the distances of chosen and of drawn keys, one curve for each length. A dot is the critical N: the first at which the two are no longer told apart.",
+  );
   const table = node("div");
   let reading = analysis.distance;
   const fill = () => table.replaceChildren(scrolling("Critical N", criticalTable(critical, reading)));
@@ -183,7 +187,11 @@ function criticalTable(critical, reading) {
 }
 
 function showSeparability({points, length}) {
-  const place = section("separability");
+  const place = section(
+    "separability",
+    "How many of the selected keys are told apart",
+    "The share of the N selected keys that are nearer to what was selected than anything left out. Means over heads; the band holds half of them. Dashed: what they cannot fall below.",
+  );
   const mean = {part: "mean", log: false};
   liveChart(place, () => ({
     label: "share told apart",
@@ -204,7 +212,11 @@ function showSeparability({points, length}) {
 }
 
 function showGradient({points, steps, length}) {
-  const place = section("gradient");
+  const place = section(
+    "gradient",
+    "How much weights move when scores do",
+    "The change of the weights, over the step ε that the scores took in a random direction, against the temperature. Dashed: min{1/(2T), √2/ε}, which no row of softmax exceeds. Dotted: the published min{1/(4T), √2}.",
+  );
   let part = "highest";
   place.append(
     node(

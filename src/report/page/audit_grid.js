@@ -1,6 +1,6 @@
 // The layer × head grid. It is a table of cells with one tab stop, moved by the arrow keys.
 
-// Returns what opens a head: open(head, {scroll}).
+// Returns what opens a head, and puts it into the address.
 function showHeads(attention) {
   const state = {statistic: kHeadStatistics[0], length: attention.lengths.length - 1, head: null, said: null};
   const panel = headPanel(attention);
@@ -8,7 +8,16 @@ function showHeads(attention) {
   const legend = node("div");
   const grid = headGrid(attention, {
     say: (head) => say((state.said = head)),
-    choose: (head) => open(head, {scroll: true}),
+    choose: (head) => choose(head),
+  });
+  const choose = (head) => {
+    open(head, {scroll: true});
+    rememberPlace(`head-${headName(head)}`);
+  };
+  findPlaces((place) => {
+    const head = attention.heads.find((one) => place === `head-${headName(one)}`);
+    if (head) open(head, {scroll: true});
+    return head !== undefined;
   });
   const wordsOf = (head) => {
     const {name, write, byLength: varies} = state.statistic;
@@ -37,7 +46,11 @@ function showHeads(attention) {
     if (scroll) panel.element.scrollIntoView({block: "nearest"});
   };
   const left = node("div", {}, scrolling("Layers and heads", grid.table), legend, readout);
-  section("heads").append(
+  section(
+    "heads",
+    "Every head",
+    "One cell is one head, a layer to a line. Choose one by click, or by arrow keys and Enter, to see it at every length. “Outside” leaves the first token out, on which many heads park their weight.",
+  ).append(
     gridControls(attention, state, colour),
     node("div", {class: "heads-beside"}, left, panel.element, panel.numbers),
   );
@@ -49,7 +62,7 @@ function showHeads(attention) {
   colour();
   open(worstFirst(attention.heads)[0]);
   readout.textContent = "Point at a cell to read it.";
-  return open;
+  return choose;
 }
 
 function gridControls(attention, state, changed) {

@@ -5,7 +5,7 @@ function showHeadTable(attention, open) {
   const last = lengths.length - 1;
   const opener = (_, head) => {
     const button = node("button", {type: "button", class: "link"}, headName(head));
-    button.addEventListener("click", () => open(head, {scroll: true}));
+    button.addEventListener("click", () => open(head));
     return button;
   };
   const peak = (i) => [
@@ -23,7 +23,11 @@ function showHeadTable(attention, open) {
     ["spread", (head) => head.spread.median[last], oneDigit],
     ["blunt from", (head) => head.blunting.length, (_, head) => bluntingText(head.blunting)],
   ];
-  const place = section("worst");
+  const place = section(
+    "worst",
+    "The worst heads",
+    "The bluntest in front, by their median peak outside the first token at the greatest length; sinks, which do not try to pick, behind. A heading sorts by its column.",
+  );
   place.append(scrolling("Heads, the worst first", sortable("all-heads", columns, worstFirst(attention.heads)), "tall"));
   place.append(
     node(
@@ -36,7 +40,11 @@ function showHeadTable(attention, open) {
 
 function showByLength(attention) {
   const {lengths, median_over_heads: median, blunt_heads: blunt, heads, trained_context: trained} = attention;
-  const place = section("by-length");
+  const place = section(
+    "by-length",
+    "By length",
+    "Medians over heads of the medians over rows, and how many heads are blunt.",
+  );
   if (lengths.length > 1)
     liveChart(place, () => ({
       label: "heads that are blunt",
@@ -91,5 +99,9 @@ function showForecasts({forecast}) {
     ],
     forecast.errors,
   );
-  section("forecast").append(scrolling("Errors of forecasts", table, "tall"));
+  section(
+    "forecast",
+    "How good the forecasts are",
+    "Where they could be checked: the factor by which the forecast peak outside is off in the median head, and in brackets the factor within which 90\u00a0% of the heads lie.",
+  ).append(scrolling("Errors of forecasts", table, "tall"));
 }

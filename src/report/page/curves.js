@@ -51,7 +51,11 @@ function showCurves(data) {
   const redraws = [];
   const changed = () => redraws.forEach((redraw) => redraw());
 
-  const accuracy = section("accuracy");
+  const accuracy = section(
+    "accuracy",
+    "Accuracy against size",
+    "How often the head names the class of the largest of n items. Bands are 95\u00a0% intervals. The same weights serve every normalizer.",
+  );
   accuracy.append(curveControls(data, state, changed));
   redraws.push(
     liveChart(accuracy, () => ({
@@ -67,7 +71,11 @@ function showCurves(data) {
     })),
   );
 
-  const entropy = section("entropy");
+  const entropy = section(
+    "entropy",
+    "Entropy against size",
+    "The mean entropy of the weights, in nats: 0 is all weight on one item, ln n an equal share for each.",
+  );
   const heading = node("p", {class: "note"});
   entropy.append(heading);
   redraws.push(

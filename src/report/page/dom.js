@@ -17,10 +17,12 @@ function node(tag, attributes, ...children) {
   return made;
 }
 
-function section(id) {
-  const found = document.getElementById(id);
-  found.hidden = false;
-  return found;
+// A new part of the page, below those that there are: its heading and what it is about, in words and nodes.
+function section(id, title, ...words) {
+  const made = node("section", {id}, node("h2", {}, title));
+  if (words.length) made.append(node("p", {}, ...words));
+  document.getElementById("main").append(made);
+  return made;
 }
 
 // A normalizer in its text form; it may break after the colon.

@@ -11,7 +11,15 @@ function showFailure(data) {
   const state = {arm: paperArm(data) ?? data.armNames[0], normalizer: member(data, "softmax") ?? data.normalizers[0]};
   const holder = scrolling("Why it fails, by size", node("table"));
   const fill = () => holder.replaceChildren(failureTable(rowsOf(data, state.arm, state.normalizer)));
-  section("failure").append(
+  section(
+    "failure",
+    "Why it fails",
+    "Hard attention puts all weight on the largest score. Where it is right and the rule is wrong, weight was ",
+    node("em", {}, "dispersed"),
+    "; where both are wrong, the scores ",
+    node("em", {}, "rank"),
+    " a wrong item first, and no sharper rule helps; where only the rule is right, averaging helped.",
+  ).append(
     node(
       "div",
       {class: "controls"},

@@ -25,7 +25,12 @@ function showHeatMaps(data) {
       ? `Seed ${shown(maps[0].seed)}. Point at a cell to read its weight.`
       : "No heat maps of this pair are in the page.";
   };
-  section("heat-maps").append(
+  const place = section(
+    "heat-maps",
+    "Where the weight goes",
+    "One panel is one size: each line a set, each column one of its largest items, the largest at the right. A head that finds the largest item has a bright right edge. Below each panel: the mean weight on the largest.",
+  );
+  place.append(
     node(
       "div",
       {class: "controls"},
@@ -43,17 +48,15 @@ function showHeatMaps(data) {
     readout,
   );
   if (data.heat_maps_left_out.length)
-    document
-      .getElementById("heat-maps")
-      .append(
-        node(
-          "p",
-          {class: "note"},
-          "Left out to keep this file small: " +
-            data.heat_maps_left_out.map((m) => `${m.arm} ${m.normalizer}`).join(", ") +
-            ".",
-        ),
-      );
+    place.append(
+      node(
+        "p",
+        {class: "note"},
+        "Left out to keep this file small: " +
+          data.heat_maps_left_out.map((m) => `${m.arm} ${m.normalizer}`).join(", ") +
+          ".",
+      ),
+    );
   fill();
 }
 

@@ -67,5 +67,5 @@ function lineSample({colour, dash}, dotted = false) {
 // Canvases keep the colours they were drawn with: draw again when the page turns dark, light or to paper.
 function redrawWhenColoursChange(owner, draw) {
   draw();
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", draw, {signal: view.ended.signal});
 }

@@ -1,22 +1,65 @@
-// Draws every section that the results have something for.
+// Which results there are, and which of them is shown.
 
-function showContents() {
-  const list = document.getElementById("contents");
-  for (const part of document.querySelectorAll("main section:not([hidden])"))
-    list.append(node("li", {}, node("a", {href: "#" + part.id}, part.querySelector("h2").textContent)));
+// label: what a result is called beside others. show: all but how it was made, which comes last.
+const kKinds = new Map([
+  ["sharpmax.retrieval/1", {label: retrievalLabel, show: showRetrieval, provenance: showProvenance}],
+  ["sharpmax.audit/1", {label: auditLabel, show: showAudit, provenance: showAuditProvenance}],
+  ["sharpmax.attend.demo/1", {label: demoLabel, show: showDemo, provenance: showPlainProvenance}],
+  ["sharpmax.bound.spread/1", {label: boundLabel, show: showBound, provenance: showPlainProvenance}],
+  ["sharpmax.bound.model/1", {label: boundModelLabel, show: showBoundModel, provenance: showPlainProvenance}],
+  ["sharpmax.bound.attack/1", {label: attackLabel, show: showAttack, provenance: showPlainProvenance}],
+  ["sharpmax.fix/1", {label: fixLabel, show: showFix, provenance: showPlainProvenance}],
+  ["sharpmax.perplexity/1", {label: lossesLabel, show: showLosses, provenance: showPlainProvenance}],
+]);
+
+// All that can be shown: [{place, label, show}], the first of them unless the address says another.
+function viewsOf(results) {
+  const each = results.map((data, i) => {
+    const {label, show, provenance} = kKinds.get(data.schema);
+    const all = () => {
+      show(data);
+      showPlayground();
+      provenance(data);
+    };
+    return {place: String(i + 1), label: `${i + 1}: ${label(data)}`, show: all};
+  });
+  if (results.length < 2) return each;
+  return [{place: "compared", label: "Compared", show: () => showComparison(results)}, ...each];
 }
 
-function showTitle(kind, title) {
-  document.title = `${shown(kind)} · sharpmax`;
-  document.getElementById("kind").textContent = shown(kind);
-  document.getElementById("title").textContent = shown(title);
+// #PLACE of a single result; #VIEW/PLACE of several.
+function addressed(views) {
+  const hash = decodeURIComponent(location.hash.slice(1));
+  if (views.length === 1) return [views[0], hash];
+  const [place, ...rest] = hash.split("/");
+  return [views.find((one) => one.place === place) ?? views[0], rest.join("/")];
+}
+
+function showTabs(views, now) {
+  const tabs = document.getElementById("tabs");
+  tabs.hidden = views.length < 2;
+  const link = (one) =>
+    node("a", {href: "#" + one.place, ...(one === now ? {"aria-current": "page"} : {})}, one.label);
+  tabs.replaceChildren(...views.map(link));
 }
 
 function main() {
-  const data = JSON.parse(document.getElementById("results").textContent);
-  if (data.schema === "sharpmax.audit/1") showAudit(data);
-  else showRetrieval(data);
-  showContents();
+  const {results} = JSON.parse(document.getElementById("results").textContent);
+  const views = viewsOf(results);
+  let now = null;
+  const route = () => {
+    const [wanted, place] = addressed(views);
+    if (wanted !== now) {
+      now = wanted;
+      startView(views.length > 1 ? now.place + "/" : "");
+      showTabs(views, now);
+      now.show();
+      showContents();
+    }
+    goToPlace(place);
+  };
+  addEventListener("hashchange", route);
+  route();
 }
 
 main();

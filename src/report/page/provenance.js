@@ -14,7 +14,11 @@ function showCertificate(data) {
   const bounded = data.rows.filter((row) => row.weight_bound !== null && row.weight_bound < 0.99);
   const broken = data.rows.reduce((sum, row) => sum + row.bound_violations, 0);
   const checked = data.rows.reduce((sum, row) => sum + row.sets, 0);
-  const place = section("certificate");
+  const place = section(
+    "certificate",
+    "What no input can do",
+    "Over every priority and query in [0, 1] and every class, a head's scores spread at most so far. Under softmax this bounds every weight at every size; each measured row was checked against it.",
+  );
   place.append(node("ul", {class: "lines"}, ...lines));
   place.append(
     node(
@@ -34,7 +38,7 @@ function closest(rows) {
 }
 
 function showProvenance(data) {
-  const place = section("provenance");
+  const place = section("provenance", "How these numbers were made");
   place.append(node("pre", {}, node("code", {}, data.command)));
   const seconds = Object.entries(data.seconds ?? {})
     .map(([what, value]) => `${what} ${value === null ? kNone : value.toFixed(1)} s`)
@@ -98,4 +102,16 @@ function trainingTable(data) {
     ),
     body,
   );
+}
+
+// Of results that say how they were made in the plainest way: {command, sharpmax, created, seconds}.
+function showPlainProvenance(data) {
+  const place = section("provenance", "How these numbers were made");
+  if (data.command) place.append(node("pre", {}, node("code", {}, data.command)));
+  const pairs = [
+    ...(data.sharpmax ? [["sharpmax", data.sharpmax]] : []),
+    ...(data.created ? [["date", data.created]] : []),
+    ...(data.seconds ? [["time taken", `${decimal(data.seconds, 1)} s`]] : []),
+  ];
+  place.append(node("dl", {}, ...pairs.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)])));
 }

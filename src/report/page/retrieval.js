@@ -1,5 +1,9 @@
 // The page of `sharpmax retrieve`.
 
+function retrievalLabel({preset}) {
+  return `retrieval, ${preset}`;
+}
+
 function showRetrieval(data) {
   readRetrieval(data);
   showTitle("max retrieval", "Max retrieval");
@@ -15,5 +19,4 @@ function showRetrieval(data) {
     showCertificate(data);
     showNumbers(data);
   }
-  showProvenance(data);
 }

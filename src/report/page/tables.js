@@ -21,7 +21,7 @@ const kColumns = [
 ];
 
 function showNumbers(data) {
-  section("numbers").append(scrolling("All numbers", sortable("all-rows", kColumns, data.rows), "tall"));
+  section("numbers", "All numbers", "A heading sorts by its column.").append(scrolling("All numbers", sortable("all-rows", kColumns, data.rows), "tall"));
 }
 
 function showPublished(data) {
@@ -70,7 +70,11 @@ function showPublished(data) {
     upper.append(node("th", {scope: "colgroup", colspan: 2}, `${second} − ${first}`));
     lower.append(node("th", {scope: "col"}, "points"), node("th", {scope: "col"}, `p, ${plural(seeds, "seed")}`));
   }
-  const place = section("published");
+  const place = section(
+    "published",
+    "Beside the published table",
+    "Accuracy as paper A reports it, and ours. The p value is of a two-sided paired t-test over seeds.",
+  );
   place.append(scrolling("Published and ours", node("table", {}, node("thead", {}, upper, lower), body)));
   if (data.published.some((p) => p.remembered && sizes.includes(p.n)))
     place.append(node("p", {class: "note"}, "Italics: from memory, not copied from the paper's table."));

@@ -10,7 +10,11 @@ function showTwoByTwo(data) {
   const area = node("div", {class: "beside"});
   const left = node("div", {class: "chart-side"});
   area.append(left, gridOfFour(data, trainings, rules));
-  section("two-by-two").append(area);
+  section(
+    "two-by-two",
+    "Training or normalizer?",
+    "A head can fail because it ranks the items wrongly, which training mends, or because its weights spread out, which the normalizer mends. The two trainings under the two rules, the same test sets for all four.",
+  ).append(area);
   liveChart(left, () => ({
     label: "accuracy",
     percent: true,

@@ -1,4 +1,4 @@
-#include "report/page_data.h"
+#include "report/data/page_data.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/in_quotes.h"
-#include "report/html_page.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
@@ -21,9 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSchema = "sharpmax.retrieval/1";
-// About 3 bytes each, so that heat maps take at most 600 kB of the page.
-constexpr std::size_t kHeatMapCells = 200'000;
+constexpr std::size_t kBytesOfACell = 3;  // of a heat map, about
 
 using Key = std::tuple<std::string, std::string, std::int64_t>;  // arm, normalizer, n
 using Measured = std::map<Key, std::vector<const Json*>>;        // one for each seed
@@ -132,7 +129,7 @@ Json in_thousandths(const Json& weights) {
 }
 
 // Whole (arm, normalizer) groups, so that no row of panels has a gap.
-Json heat_maps(const Json& results, Json& left_out) {
+Json heat_maps(const Json& results, std::size_t most_cells, Json& left_out) {
   std::map<std::string, std::uint64_t> first_seed;
   std::map<std::pair<std::string, std::string>, std::vector<const Json*>> groups;
   std::vector<std::pair<std::string, std::string>> order;
@@ -150,7 +147,7 @@ Json heat_maps(const Json& results, Json& left_out) {
     std::size_t more = 0;
     for (const Json* map : groups[group])
       more += map->at("sets").get<std::size_t>() * map->at("items").get<std::size_t>();
-    if (cells + more > kHeatMapCells) {
+    if (cells + more > most_cells) {
       left_out.push_back({{"arm", group.first}, {"normalizer", group.second}});
       continue;
     }
@@ -167,21 +164,20 @@ Json heat_maps(const Json& results, Json& left_out) {
   return kept;
 }
 
-Json collected(const Json& results) {
+}  // namespace
+
+Json retrieval_data(const Json& results, std::size_t room) {
   Json data = Json::object();
   for (const char* name :
        {"sharpmax", "command", "created", "seconds", "preset", "settings", "arms", "tests", "published"})
     data[name] = results.at(name);
   data["heads"] = heads(results);
   data["table"] = table(results);
+  const std::size_t taken = data.dump(-1, ' ', false, Json::error_handler_t::replace).size();
   Json left_out = Json::array();
-  data["heat_maps"] = heat_maps(results, left_out);
+  data["heat_maps"] = heat_maps(results, room > taken ? (room - taken) / kBytesOfACell : 0, left_out);
   data["heat_maps_left_out"] = std::move(left_out);
   return data;
 }
-
-}  // namespace
-
-Json page_data(const Json& results) { return collected_from(results, kSchema, collected); }
 
 }  // namespace sharpmax::report

@@ -1,18 +1,12 @@
-#include "report/audit_page_data.h"
+#include "report/data/page_data.h"
 
 #include <string>
 #include <utility>
-
-#include "report/html_page.h"
 
 namespace sharpmax::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kSchema = "sharpmax.audit/1";
-// Of all that is kept of each head; the rest of a page is less than 200 kB.
-constexpr std::size_t kBytesThatFit = 800'000;
 
 struct Part {
   const char* statistic;
@@ -56,12 +50,12 @@ Json lists_of(const Json& heads, const Part& part) {
           {"high", over_heads(heads, part.statistic, "high")}};
 }
 
-Json statistics(const Json& heads, std::size_t bytes, Json& left_out) {
+Json statistics(const Json& heads, std::size_t bytes, std::size_t room, Json& left_out) {
   Json kept = Json::object();
   for (const Part& part : kParts) {
     const Json lists = lists_of(heads, part);
     const std::size_t more = lists.dump().size();
-    if (!part.always && bytes + more > kBytesThatFit) {
+    if (!part.always && bytes + more > room) {
       left_out.push_back((part.what == Part::intervals ? "intervals of " : "") + std::string(part.statistic));
       continue;
     }
@@ -71,7 +65,7 @@ Json statistics(const Json& heads, std::size_t bytes, Json& left_out) {
   return kept;
 }
 
-Json attention(const Json& measured) {
+Json attention(const Json& measured, std::size_t room) {
   Json kept = Json::object();
   for (const char* name : {"lengths", "trained_context", "excerpts", "thresholds", "median_over_heads",
                            "blunt_heads", "kinds", "forecast"})
@@ -81,7 +75,7 @@ Json attention(const Json& measured) {
        {"layer", "head", "kind", "entropy_slope", "entropy_slope_outside", "blunting", "peak_bound"})
     kept["over_heads"][name] = over_heads(heads, name);
   Json left_out = Json::array();
-  kept["statistics_over_heads"] = statistics(heads, kept["over_heads"].dump().size(), left_out);
+  kept["statistics_over_heads"] = statistics(heads, kept["over_heads"].dump().size(), room, left_out);
   kept["left_out"] = std::move(left_out);
   return kept;
 }
@@ -124,19 +118,17 @@ Json probe(const Json& measured) {
   return kept;
 }
 
-Json collected(const Json& results) {
+}  // namespace
+
+Json audit_data(const Json& results, std::size_t room) {
   Json data = Json::object();
   for (const char* name : {"sharpmax", "command", "settings", "complete"}) data[name] = results.at(name);
   for (const char* name : {"verdict", "seconds", "created"})
     if (results.contains(name)) data[name] = results.at(name);
-  if (results.contains("attention")) data["attention"] = attention(results.at("attention"));
+  if (results.contains("attention")) data["attention"] = attention(results.at("attention"), room);
   if (results.contains("analysis")) data["analysis"] = analysis(results.at("analysis"));
   if (results.contains("probe")) data["probe"] = probe(results.at("probe"));
   return data;
 }
-
-}  // namespace
-
-Json audit_page_data(const Json& results) { return collected_from(results, kSchema, collected); }
 
 }  // namespace sharpmax::report

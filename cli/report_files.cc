@@ -1,0 +1,68 @@
+#include "cli/report_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <span>
+
+#include "base/atomic_file.h"
+#include "base/in_quotes.h"
+#include "base/text_file.h"
+#include "report/results_page.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::cli {
+namespace {
+
+void make_directory(const std::filesystem::path& path) {
+  std::error_code problem;
+  std::filesystem::create_directories(path, problem);
+  if (problem)
+    throw Error(ErrorCode::io, fmt::format("--figures: the directory {} could not be made: {}",
+                                           in_quotes(path.string()), problem.message()));
+}
+
+void write_figures(const std::filesystem::path& directory, const Json& results) {
+  make_directory(directory);
+  const auto figures = report::figures_of(results);
+  for (const report::Figure& figure : figures) write_text(directory / (figure.name + ".svg"), figure.svg);
+  if (figures.empty()) narrate("--figures: these results hold nothing to draw");
+}
+
+void write(const ReportFiles& files, std::span<const Json> results) {
+  if (!files.page.empty()) write_text(files.page, report::results_page(results));
+  if (files.figures.empty()) return;
+  if (results.size() == 1) return write_figures(files.figures, results[0]);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    write_figures(std::filesystem::path(files.figures) / std::to_string(i + 1), results[i]);
+}
+
+}  // namespace
+
+void add_report_files(CLI::App& words, ReportFiles& files, const char* group) {
+  words
+      .add_option("-o,--report,--html", files.page, "Write the report: one page that needs nothing but itself")
+      ->option_text("FILE")
+      ->group(group);
+  words.add_option("--figures", files.figures, "Write the figures of the report, SVG, into this directory")
+      ->option_text("DIR")
+      ->group(group);
+}
+
+void check_report_files(const ReportFiles& files) {
+  if (files.page == "-") throw Error(ErrorCode::bad_argument, "-o is '-'; a page needs a file");
+  if (!files.page.empty()) {
+    report::require_page();
+    AtomicFile probe(files.page);
+  }
+  if (!files.figures.empty()) {
+    make_directory(files.figures);
+    AtomicFile probe(std::filesystem::path(files.figures) / "figure.svg");
+  }
+}
+
+void write_report_files(const ReportFiles& files, const Json& results) { write(files, std::span(&results, 1)); }
+
+void write_report_files(const ReportFiles& files, const std::vector<Json>& results) { write(files, results); }
+
+}  // namespace sharpmax::cli

@@ -1,0 +1,29 @@
+// -o and --figures of every command whose results have a page: what it measured, to look at.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+
+namespace sharpmax::cli {
+
+struct ReportFiles {
+  std::string page;     // -o; empty: none
+  std::string figures;  // a directory; empty: none
+
+  bool wanted() const { return !page.empty() || !figures.empty(); }
+};
+
+void add_report_files(CLI::App& words, ReportFiles& files, const char* group = "Results");
+
+// Before a run: throws Error if what is asked for could not be written after it. Leaves no file behind.
+void check_report_files(const ReportFiles& files);
+
+// results: of a schema that has a page. Nothing where nothing is asked for.
+void write_report_files(const ReportFiles& files, const Json& results);
+// Several results in one page; figures of several are in a directory for each.
+void write_report_files(const ReportFiles& files, const std::vector<Json>& results);
+
+}  // namespace sharpmax::cli

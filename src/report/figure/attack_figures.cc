@@ -1,0 +1,7 @@
+#include "report/figure/figures.h"
+
+namespace sharpmax::report {
+
+std::vector<Figure> attack_figures(const nlohmann::ordered_json&) { return {}; }
+
+}  // namespace sharpmax::report

@@ -1,0 +1,26 @@
+// The figures of results as SVG, made without a browser.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace sharpmax::report {
+
+struct Figure {
+  std::string name;  // of a file, without its ending
+  std::string svg;   // a whole document
+};
+
+// Every one takes the results as --json of the command writes them; those that hold nothing to draw have no
+// figures. They throw what at() and get() throw where the results are not what they say.
+std::vector<Figure> retrieval_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> audit_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> demo_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> bound_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> bound_model_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> attack_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> fix_figures(const nlohmann::ordered_json& results);
+std::vector<Figure> losses_figures(const nlohmann::ordered_json& results);
+
+}  // namespace sharpmax::report

@@ -1,0 +1,64 @@
+#include "report/kinds.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+
+#include "base/in_quotes.h"
+#include "report/data/page_data.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Kind kKinds[] = {
+    {"sharpmax.retrieval/1", retrieval_data, retrieval_figures},
+    {"sharpmax.audit/1", audit_data, audit_figures},
+    {"sharpmax.attend.demo/1", demo_data, demo_figures},
+    {"sharpmax.bound.spread/1", bound_data, bound_figures},
+    {"sharpmax.bound.model/1", bound_model_data, bound_model_figures},
+    {"sharpmax.bound.attack/1", attack_data, attack_figures},
+    {"sharpmax.fix/1", fix_data, fix_figures},
+    {"sharpmax.perplexity/1", losses_data, losses_figures},
+};
+
+std::string known() {
+  std::vector<std::string_view> schemas;
+  for (const Kind& kind : kKinds) schemas.push_back(kind.schema);
+  return fmt::format("{}", fmt::join(schemas, ", "));
+}
+
+}  // namespace
+
+const Kind& kind_of(const Json& results) {
+  const auto found = results.is_object() ? results.find("schema") : results.end();
+  const bool named = found != results.end() && found->is_string();
+  const std::string schema = named ? found->get<std::string>() : "";
+  for (const Kind& kind : kKinds)
+    if (schema == kind.schema) return kind;
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("report: the results have {}; there is a page for {}",
+                          named ? "schema " + in_quotes(schema) : "no schema", known()));
+}
+
+Json page_data(const Json& results, std::size_t room) {
+  const Kind& kind = kind_of(results);
+  return made_of(kind, [&] {
+    Json data = kind.data(results, room);
+    data["schema"] = kind.schema;
+    return data;
+  });
+}
+
+void not_of_schema(const Kind& kind, const nlohmann::json::exception& problem) {
+  // Without the library's own number for it in front.
+  std::string_view words = problem.what();
+  if (const std::size_t end = words.find("] "); end != words.npos) words.remove_prefix(end + 2);
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("report: the results are not of schema {}: {}", kind.schema, in_quotes(words)));
+}
+
+}  // namespace sharpmax::report
