@@ -55,6 +55,7 @@ Json results_of(const AnalysisJob& job, const model::Model& model, std::size_t t
   return {{"schema", "sharpmax.audit/1"},
           {"sharpmax", version()},
           {"command", command_line()},
+          {"created", utc_now()},
           {"settings",
            {{"model", model_json(model, job.model)},
             {"text", job.text.text},

@@ -81,17 +81,20 @@ class LengthAudit {
   }
 
   Json results(bool complete) const {
-    Json json{{"schema", kSchema},
-              {"sharpmax", version()},
-              {"command", command_line()},
-              {"settings", settings_},
-              {"complete", complete}};
+    Json json{{"schema", kSchema},    {"sharpmax", version()}, {"command", command_line()},
+              {"created", utc_now()}, {"settings", settings_}, {"complete", complete}};
     if (!audit::finished_lengths(readings_).empty()) {
       const audit::Findings found = findings();
       json["verdict"] = verdict_of(found);
       json["attention"] = audit::to_json(found);
     }
     return json;
+  }
+
+  // The same for everyone who wants them; not made before somebody does.
+  const Json& final_results() {
+    if (final_.is_null()) final_ = results(true);
+    return final_;
   }
 
   bool saves() const { return !o_.json.empty() && o_.json != "-"; }
@@ -145,7 +148,7 @@ class LengthAudit {
   std::int64_t before_;
   audit::ReadingPlan plan_;
   audit::Readings readings_;
-  Json settings_;
+  Json settings_, final_;
   std::uint64_t fingerprint_ = 0;
   Clock::time_point saved_ = Clock::now();
 };
@@ -163,11 +166,11 @@ int audit_lengths(const AuditOptions& o) {
   const auto text_tokens = static_cast<std::int64_t>(text.size());
   LengthAudit job(o, model, std::move(text));
   job.run();
-  if (job.saves()) write_text(o.json, job.results(true).dump(1) + "\n");
-  if (o.report.wanted()) write_report_files(o.report, job.results(true));
-  hand_over([&] { return job.results(true); });
+  if (job.saves()) write_text(o.json, job.final_results().dump(1) + "\n");
+  if (o.report.wanted()) write_report_files(o.report, job.final_results());
+  hand_over([&] { return job.final_results(); });
   if (o.json == "-") {
-    print(job.results(true).dump(1) + "\n");
+    print(job.final_results().dump(1) + "\n");
     return kOk;
   }
   const audit::Findings findings = job.findings();

@@ -60,6 +60,7 @@ struct ProbeJob {
     return {{"schema", kSchema},
             {"sharpmax", version()},
             {"command", command_line()},
+            {"created", utc_now()},
             {"settings", settings},
             {"complete", results.size() == lengths.size()},
             {"probe", audit::probe_section(probe, heads, results)}};

@@ -33,6 +33,7 @@ Json to_json(const std::vector<Outcome>& outcomes, std::uint64_t seed) {
   Json json{{"schema", "sharpmax.bound.attack/1"},
             {"sharpmax", version()},
             {"command", command_line()},
+            {"created", utc_now()},
             {"seed", seed},
             {"starts", kStarts},
             {"spread", theory::kAttackedSpread},

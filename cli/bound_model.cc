@@ -65,7 +65,7 @@ int bound_model(const BoundModelOptions& o) {
   check(o);
   const model::Model model =
       open_model({.model = o.model, .rope_scaling = o.rope_scaling, .rope_base = o.rope_base});
-  BoundModelRun run{.options = o, .model = &model};
+  BoundModelRun run{.options = o, .model = &model, .sha256 = model_checksum(model.file())};
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   {

@@ -31,7 +31,8 @@ int bound_model(const BoundModelOptions& options);
 struct BoundModelRun {
   BoundModelOptions options;
   const model::Model* model = nullptr;
-  std::vector<audit::HeadCertificate> heads;
+  std::string sha256 = {};  // of the model
+  std::vector<audit::HeadCertificate> heads = {};
   double seconds = 0.0;
 
   // Tokens up to which a length is worth a promise: what the model was trained on, or a million.

@@ -51,11 +51,12 @@ std::string token_text(const model::Model& model, model::Token token) {
 
 Json to_json(const BoundModelRun& run) {
   const model::Configuration& c = run.model->configuration();
-  Json json{{"schema", kSchema}, {"sharpmax", version()}, {"command", command_line()}};
-  json["model"] = {
-      {"file", run.model->name()}, {"architecture", c.architecture}, {"layers", c.layers},
-      {"heads", c.heads},          {"kv_heads", c.kv_heads},         {"head_width", c.head_width},
-      {"width", c.width},          {"vocabulary", c.vocabulary},     {"trained_context", c.context}};
+  Json json{
+      {"schema", kSchema}, {"sharpmax", version()}, {"command", command_line()}, {"created", utc_now()}};
+  json["model"] = {{"file", run.model->name()},   {"sha256", run.sha256}, {"architecture", c.architecture},
+                   {"layers", c.layers},          {"heads", c.heads},     {"kv_heads", c.kv_heads},
+                   {"head_width", c.head_width},  {"width", c.width},     {"vocabulary", c.vocabulary},
+                   {"trained_context", c.context}};
   json["peak"] = run.options.peak;
   json["beta"] = run.options.beta;
   json["rope_scaling"] = run.options.rope_scaling.empty() ? Json() : Json(run.options.rope_scaling);

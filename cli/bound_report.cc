@@ -202,6 +202,7 @@ Json to_json(const BoundResults& results) {
   Json json{{"schema", "sharpmax.bound.spread/1"},
             {"sharpmax", version()},
             {"command", command_line()},
+            {"created", utc_now()},
             {"spread", results.spread},
             {"beta", results.beta},
             {"scores", {results.scores.bottom, results.scores.top}},

@@ -48,6 +48,9 @@ std::string& command_line();
 // Fit to be typed in a shell; the program's name is not among the words.
 std::string quoted_command(std::span<const std::string> words);
 
+// When this is, in UTC: "2026-01-31T23:59:59Z"; results say it as "created".
+std::string utc_now();
+
 int print_version(bool verbose, bool json);
 
 }  // namespace sharpmax::cli

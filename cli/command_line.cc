@@ -1,4 +1,7 @@
-// What was typed, for those who want to do it again.
+// What was typed and when, for those who want to do it again.
+#include <fmt/chrono.h>
+
+#include <ctime>
 #include <string_view>
 
 #include "cli/command.h"
@@ -26,5 +29,7 @@ std::string quoted_command(std::span<const std::string> words) {
   }
   return line;
 }
+
+std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
 }  // namespace sharpmax::cli

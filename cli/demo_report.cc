@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "cli/command.h"
 #include "cli/console.h"
 #include "cli/table.h"
 
@@ -127,6 +128,7 @@ void print_demo_json(const std::vector<DemoRow>& rows, const DemoSetting& settin
                     {"threshold", row.threshold}});
   }
   print_json(Json{{"schema", "sharpmax.attend.demo/1"},
+                  {"created", utc_now()},
                   {"gap", setting.gap},
                   {"seed", setting.seed},
                   {"features", setting.features},

@@ -1,7 +1,6 @@
 // `sharpmax fit`: adaptive temperature refitted to a trained head, and what comes of it.
 #include "cli/fit.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -154,7 +153,7 @@ int run(const FitOptions& o) {
   Json found = {{"schema", kFitSchema},
                 {"sharpmax", version()},
                 {"command", command_line()},
-                {"created", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+                {"created", utc_now()},
                 {"seconds", seconds.count()}};
   found.update(fit_json(head, o.head, request, result));
   put(o.json, retrieval::text_of(found));

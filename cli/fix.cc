@@ -128,11 +128,8 @@ std::vector<audit::TriedRule> earlier_trials(const FixOptions& o, const Json& se
 
 Json results_json(const Json& settings, const audit::FixRun& run, const std::vector<audit::TriedRule>& trials,
                   const FixAnswer* answer) {
-  Json json{{"schema", kSchema},
-            {"sharpmax", version()},
-            {"command", command_line()},
-            {"settings", settings},
-            {"complete", answer != nullptr}};
+  Json json{{"schema", kSchema},    {"sharpmax", version()}, {"command", command_line()},
+            {"created", utc_now()}, {"settings", settings},  {"complete", answer != nullptr}};
   if (answer) {
     json["answer"] = answer_json(*answer);
     json["survey"] = audit::to_json(run.survey());

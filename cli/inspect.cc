@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/model_options.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -28,7 +29,10 @@ int run(const InspectOptions& o) {
   const model::ModelFile file = model::open_model_file(o.path, model::ForeignTypes::keep);
   Json found = {{"schema", kInspectSchema}, {"sharpmax", version()}};
   found.update(inspect_json(file));
-  if (o.check) found["check"] = check_json(file, o.threads);
+  if (o.check) {  // which reads all of it anyway
+    found["sha256"] = model_checksum(file);
+    found["check"] = check_json(file, o.threads);
+  }
   found["metadata"] = metadata_json(file);
   hand_over([&] { return found; });
   if (o.json)

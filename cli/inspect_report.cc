@@ -299,7 +299,9 @@ std::string inspect_report(const Json& found, bool all_tensors, bool colour) {
     blocks.push_back(tensors_text(tensors, all_tensors, colour));
   }
   if (!found["metadata"].empty()) blocks.push_back(metadata_text(found["metadata"], colour));
-  if (found.contains("check")) blocks.push_back(check_text(found["check"], colour));
+  if (found.contains("check"))
+    blocks.push_back(fmt::format("SHA-256 {}\n", found["sha256"].get<std::string>()) +
+                     check_text(found["check"], colour));
   return fmt::format("{}", fmt::join(blocks, "\n"));
 }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "base/available_memory.h"
 #include "base/text_file.h"
 #include "cli/table.h"
+#include "model/file/checksum.h"
 #include "model/transformer/normalizer_table_json.h"
 #include "sharpmax/error.h"
 
@@ -140,11 +142,32 @@ std::unique_ptr<model::Session> open_session(const model::Model& model, const Mo
   return std::make_unique<model::Session>(model, settings);
 }
 
+std::string model_checksum(const model::ModelFile& file) {
+  constexpr double kPatience = 1.0;  // seconds
+  Progress progress(Progress::Elsewhere::lines);
+  const auto start = std::chrono::steady_clock::now();
+  return model::checksum_of(file, [&](std::uint64_t done, std::uint64_t whole) {
+    pause();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double share = static_cast<double>(done) / static_cast<double>(whole);
+    if (seconds > kPatience)
+      progress.show(fmt::format("checksum of the model: {:.0f} %, {} left", 100.0 * share,
+                                duration(seconds * (1.0 - share) / share)));
+  });
+}
+
 Json model_json(const model::Model& model, const ModelOptions& o) {
   const model::Configuration& c = model.configuration();
-  Json json{{"file", model.name()}, {"architecture", c.architecture}, {"layers", c.layers},
-            {"heads", c.heads},     {"kv_heads", c.kv_heads},         {"head_width", c.head_width},
-            {"width", c.width},     {"vocabulary", c.vocabulary},     {"trained_context", c.context}};
+  Json json{{"file", model.name()},
+            {"sha256", model_checksum(model.file())},
+            {"architecture", c.architecture},
+            {"layers", c.layers},
+            {"heads", c.heads},
+            {"kv_heads", c.kv_heads},
+            {"head_width", c.head_width},
+            {"width", c.width},
+            {"vocabulary", c.vocabulary},
+            {"trained_context", c.context}};
   json["cache"] = o.cache;
   if (o.normalizers.empty()) {
     json["normalizer"] = AnyNormalizer::parse(o.normalizer.empty() ? "softmax" : o.normalizer).text();

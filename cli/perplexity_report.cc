@@ -49,6 +49,7 @@ Json to_json(const PerplexityRun& run, double seconds) {
   Json json{{"schema", kSchema},
             {"sharpmax", version()},
             {"command", command_line()},
+            {"created", utc_now()},
             {"settings", run.settings},
             {"complete", static_cast<std::int64_t>(run.chunks.size()) == run.wanted_chunks},
             {"seconds", seconds}};

@@ -1,7 +1,6 @@
 // `sharpmax retrieve`: train one head on small sets, test it on large ones, and say why it fails or holds.
 #include "cli/retrieve.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <memory>
@@ -163,7 +162,7 @@ Json results_of(const retrieval::RunOutcome& outcome) {
       {"schema", retrieval::kResultsSchema},
       {"sharpmax", version()},
       {"command", command_line()},
-      {"created", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+      {"created", utc_now()},
       {"seconds", {{"training", outcome.training_seconds}, {"testing", outcome.testing_seconds}}}};
   results.update(retrieval::results_json(outcome));
   return results;

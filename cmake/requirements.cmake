@@ -50,6 +50,7 @@ if(SHARPMAX_CLI OR SHARPMAX_TESTS OR SHARPMAX_BENCH OR SHARPMAX_FUZZ OR SHARPMAX
   find_package(PkgConfig QUIET)
   wants(PkgConfig_FOUND pkg-config)
   wants_module(libzip libzip libzip-dev)
+  wants_module(nettle nettle nettle-dev)
   wants_module(openblas openblas libopenblas-openmp-dev)
   wants_module(pcre2 libpcre2-8 libpcre2-dev)
   wants_module(utf8proc libutf8proc libutf8proc-dev)

@@ -59,8 +59,9 @@ class SafetensorsFile {
   const std::string& name() const noexcept { return name_; }
   std::span<const SafetensorEntry> tensors() const noexcept { return header_.tensors; }
   const SafetensorMetadata& metadata() const noexcept { return header_.metadata; }
-  std::uint64_t size() const noexcept { return file_.bytes().size(); }  // of the file, in bytes
-  const SafetensorEntry* find(std::string_view tensor) const noexcept;  // null: there is none
+  std::uint64_t size() const noexcept { return file_.bytes().size(); }         // of the file, in bytes
+  std::span<const std::byte> bytes() const noexcept { return file_.bytes(); }  // of the file
+  const SafetensorEntry* find(std::string_view tensor) const noexcept;         // null: there is none
   // Where they lie in the file: not copied, and aligned only as far as who wrote the file saw to it.
   std::span<const std::byte> bytes(const SafetensorEntry& tensor) const noexcept {
     return file_.bytes().subspan(tensor.begin, tensor.end - tensor.begin);

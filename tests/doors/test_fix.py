@@ -35,7 +35,7 @@ def found(*words, **options):
 
 
 def without_command(results):
-    return {key: value for key, value in results.items() if key != "command"}
+    return {key: value for key, value in results.items() if key not in ("command", "created")}
 
 
 def test_every_rule_is_set_against_doing_nothing_and_the_answer_follows(words):

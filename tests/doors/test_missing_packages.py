@@ -32,7 +32,7 @@ HIDDEN = {
          "libgtest-dev", "librapidcheck-dev", "libbenchmark-dev"}),
     "modules of pkg-config": (
         [], {"PKG_CONFIG_LIBDIR": "/nonexistent"},
-        {"libzip-dev", "libopenblas-openmp-dev", "libpcre2-dev", "libutf8proc-dev"}),
+        {"libzip-dev", "nettle-dev", "libopenblas-openmp-dev", "libpcre2-dev", "libutf8proc-dev"}),
     "the compiler": ([], {"CXX": "no-such-compiler"}, {"g++"}),
     "pkg-config": (["-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON"], {}, {"pkg-config"}),
 }

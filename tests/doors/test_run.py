@@ -185,7 +185,7 @@ def test_a_killed_run_goes_on_to_the_same_answer(folder, tmp_path):
     subprocess.run([*words, cut, "--resume"], check=True, capture_output=True)
     results = [json.loads(path.read_text()) for path in (whole, cut)]
     for result in results:
-        del result["seconds"], result["command"]
+        del result["seconds"], result["command"], result["created"]
     assert results[0] == results[1]
     other = sharpmax("perplexity", folder, "--text", tmp_path / "long.txt", "--length", 32, "--json", cut, "--resume")
     assert other.returncode == 3 and b"other settings" in other.stderr

@@ -77,7 +77,8 @@ class GgufFile {
   std::span<const ForeignTensor> foreign_tensors() const noexcept { return header_.foreign_tensors; }
   std::uint64_t alignment() const noexcept { return header_.alignment; }
   std::uint64_t size() const noexcept { return file_.bytes().size(); }
-  const GgufEntry* find(std::string_view key) const noexcept;  // null: there is none
+  std::span<const std::byte> bytes() const noexcept { return file_.bytes(); }  // of the whole file
+  const GgufEntry* find(std::string_view key) const noexcept;                  // null: there is none
   const StoredTensor* find_tensor(std::string_view name) const noexcept;
 
   // Typed before any cast. Nothing where the key is absent; Error{bad_file} where its value is of another
