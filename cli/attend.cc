@@ -21,6 +21,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  sharpmax attend --demo\n"
     "  sharpmax attend --demo --normalizer softmax --normalizer entropy_target\n"
+    "  sharpmax attend --demo -o demo.html\n"
     "  sharpmax attend --query q.npy --key k.npy --value v.npy --causal -o out.npy\n"
     "  sharpmax attend --arrays qkv.npz --normalizer softmax --normalizer entmax15 \\\n"
     "      --statistics -o outputs.npz --statistics-out rows.npz --map 64x64\n"
@@ -72,7 +73,10 @@ void add_semantics(CLI::App& words, AttendOptions& o) {
 }
 
 void add_results(CLI::App& words, AttendOptions& o) {
-  words.add_option("-o,--output", o.output, "Write the outputs: .npy for one normalizer, .npz for several")
+  words
+      .add_option("-o,--output", o.output,
+                  "Write the outputs: .npy for one normalizer, .npz for several; with --demo the report: one "
+                  "page that needs nothing but itself")
       ->option_text("FILE")
       ->group("Results");
   words
@@ -109,6 +113,11 @@ void add_other(CLI::App& words, AttendOptions& o) {
   words.add_flag("--list", o.list, "The family: formulas, parameters, what happens as n grows")
       ->group("Instead of arrays");
   words.add_flag("--demo", o.demo, "One needle among 16 ... 1,048,576 keys")->group("Instead of arrays");
+  words
+      .add_option("--figures", o.figures,
+                  "With --demo: write the figures of its report, SVG, into this directory")
+      ->option_text("DIR")
+      ->group("Instead of arrays");
   words.add_option("--sizes", o.sizes, "With --demo: other numbers of keys")
       ->option_text("N,N...")
       ->group("Instead of arrays");
@@ -143,7 +152,7 @@ int run(const AttendOptions& options, const CLI::App& words) {
     throw Error(ErrorCode::bad_argument, "--list and --demo are two different things; give one");
   }
   if (!options.demo) {
-    for (const char* flag : {"--sizes", "--gap", "--seed"}) {
+    for (const char* flag : {"--sizes", "--gap", "--seed", "--figures"}) {
       if (words.count(flag) > 0)
         throw Error(ErrorCode::bad_argument, fmt::format("{} goes with --demo", flag));
     }
@@ -155,7 +164,8 @@ int run(const AttendOptions& options, const CLI::App& words) {
                               option->get_group() == "Attention";
       const std::string name = option->get_name();
       const bool shared =
-          name == "--json" || (options.demo && (name == "--normalizer" || name == "--threads"));
+          name == "--json" ||
+          (options.demo && (name == "--normalizer" || name == "--threads" || name == "--output"));
       if (for_arrays && !shared && option->count() > 0) {
         throw Error(ErrorCode::bad_argument, fmt::format("{} does not go with {}", name, mode));
       }

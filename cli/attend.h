@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/report_files.h"
 #include "sharpmax/normalizer.h"
 
 namespace sharpmax::cli {
@@ -27,16 +28,19 @@ struct AttendOptions {
   std::optional<double> scale;
   double soft_cap = 0.0;
 
-  std::string output;
+  std::string output;  // arrays; the report of the demonstration
   bool statistics = false;
   std::string statistics_output;
   int top = 8;
   std::string gaps, map;
   std::string backward, gradients_output;
 
+  std::string figures;
   std::string sizes;
   std::uint64_t seed = 1;
   double gap = 8.0;
+
+  ReportFiles report() const { return {.page = output, .figures = figures}; }  // of the demonstration
 };
 
 int run_list(bool json);

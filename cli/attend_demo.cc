@@ -107,11 +107,13 @@ class Haystack {
 
 int run_demo(const AttendOptions& options) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
+  const ReportFiles files = options.report();
   std::vector<AnyNormalizer> normalizers = parse_normalizers(options.normalizers);
   if (normalizers.empty()) {
     for (const NormalizerInfo& member : family()) normalizers.push_back(AnyNormalizer(member.name));
   }
   if (!std::isfinite(options.gap)) throw Error(ErrorCode::bad_argument, "--gap: wanted a finite number");
+  check_report_files(files);
 
   std::vector<DemoRow> rows;
   {
@@ -126,7 +128,13 @@ int run_demo(const AttendOptions& options) {
     }
   }
   const DemoSetting setting{.gap = options.gap, .seed = options.seed, .features = kFeatures};
-  options.json ? print_demo_json(rows, setting) : print_demo_tables(rows, sizes, setting);
+  const Json results = demo_json(rows, setting);
+  write_report_files(files, results);
+  if (options.json) {
+    print_json(results);
+  } else {
+    print_demo_tables(rows, sizes, setting);
+  }
   return kOk;
 }
 

@@ -25,7 +25,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
     "  sharpmax bound --spread 5.69 --n 128,8192,1e6 --peak 0.5 \\\n"
-    "      --normalizer softmax --normalizer ssmax:s=0.4 --json bounds.json\n"
+    "      --normalizer softmax --normalizer ssmax:s=0.4 -o bounds.html\n"
     "  sharpmax bound MODEL                 what the weights of a model prove\n"
     "  sharpmax bound --attack              does any input break a bound?";
 
@@ -112,12 +112,12 @@ int run_model(const BoundOptions& o) {
   if (o.spread || o.level || !o.sizes.empty() || !o.normalizers.empty() || o.attack)
     refuse(
         "with a MODEL spreads are what is looked for, under softmax; of the options of a given spread "
-        "--peak, "
-        "--beta and --json go with it");
+        "--peak, --beta, --json, -o and --figures go with it");
   BoundModelOptions asked = o.model;
   asked.peak = o.peak.value_or(asked.peak);
   asked.beta = o.beta;
   asked.json = o.json;
+  asked.report = o.report;
   return bound_model(asked);
 }
 
@@ -128,18 +128,23 @@ int run(const BoundOptions& o) {
   if (o.attack) {
     if (o.spread || o.level || o.peak || o.beta != 1.0 || !o.sizes.empty() || !o.normalizers.empty())
       refuse(
-          "--attack tries every bound as it stands; of the other options only --seed and --json go with it");
+          "--attack tries every bound as it stands; of the other options only --seed, --json, -o and "
+          "--figures "
+          "go with it");
     return run_attacks(o);
   }
   BoundResults results = asked(o);
+  check_report_files(o.report);
   for (const AnyNormalizer& normalizer : normalizers_of(o))
     results.normalizers.push_back(bounds_of(normalizer, results));
   if (results.normalizers.size() == 1 && !results.normalizers[0].refused.empty())
     refuse(results.normalizers[0].refused);
-  if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(results).dump(1) + "\n");
-  hand_over([&] { return to_json(results); });
+  const Json json = to_json(results);
+  if (!o.json.empty() && o.json != "-") write_text(o.json, json.dump(1) + "\n");
+  write_report_files(o.report, json);
+  hand_over([&] { return json; });
   if (o.json == "-")
-    print_json(to_json(results));
+    print_json(json);
   else
     print(report_of(results, colour_wanted()));
   return kOk;
@@ -173,6 +178,7 @@ Command add_bound(CLI::App& program) {
   words->add_option("--json", o.json, "Write the results, schema sharpmax.bound.spread/1; -: standard output")
       ->option_text("FILE")
       ->group("Results");
+  add_report_files(*words, o.report);
   CLI::Option* attack =
       words->add_flag("--attack", o.attack, "Instead: try to break every bound, and tell how near it came")
           ->group("Attack");

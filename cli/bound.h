@@ -8,6 +8,7 @@
 
 #include "cli/bound_model.h"
 #include "cli/console.h"
+#include "cli/report_files.h"
 #include "sharpmax/normalizer.h"
 #include "theory/peak_lost.h"
 
@@ -20,6 +21,7 @@ struct BoundOptions {
   std::vector<std::string> normalizers;  // texts; none or "all": every member
   BoundModelOptions model;               // given: bounds of its heads instead
   std::string json;
+  ReportFiles report;
   bool attack = false;  // no spread: try to break every bound instead
   std::uint64_t seed = 1;
 };

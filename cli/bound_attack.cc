@@ -68,6 +68,7 @@ std::string report_of(const std::vector<Outcome>& outcomes, bool colour) {
 }  // namespace
 
 int run_attacks(const BoundOptions& o) {
+  check_report_files(o.report);
   std::vector<Outcome> outcomes;
   {
     Progress progress;
@@ -77,10 +78,12 @@ int run_attacks(const BoundOptions& o) {
       outcomes.push_back({std::move(attack), reached});
     }
   }
-  if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(outcomes, o.seed).dump(1) + "\n");
-  hand_over([&] { return to_json(outcomes, o.seed); });
+  const Json results = to_json(outcomes, o.seed);
+  if (!o.json.empty() && o.json != "-") write_text(o.json, results.dump(1) + "\n");
+  write_report_files(o.report, results);
+  hand_over([&] { return results; });
   if (o.json == "-")
-    print_json(to_json(outcomes, o.seed));
+    print_json(results);
   else
     print(report_of(outcomes, colour_wanted()));
   for (const Outcome& outcome : outcomes)

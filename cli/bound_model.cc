@@ -63,6 +63,7 @@ void add_bound_model_options(CLI::App& words, BoundModelOptions& o) {
 
 int bound_model(const BoundModelOptions& o) {
   check(o);
+  check_report_files(o.report);
   const model::Model model =
       open_model({.model = o.model, .rope_scaling = o.rope_scaling, .rope_base = o.rope_base});
   BoundModelRun run{.options = o, .model = &model, .sha256 = model_checksum(model.file())};
@@ -78,8 +79,10 @@ int bound_model(const BoundModelOptions& o) {
     run.heads = audit::certify_heads(model, settings);
   }
   run.seconds = seconds();
-  hand_over([&] { return to_json(run); });
-  const std::string json = to_json(run).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const Json results = to_json(run);
+  hand_over([&] { return results; });
+  const std::string json = results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  write_report_files(o.report, results);
   if (o.json == "-") {
     print(json);
     return kOk;

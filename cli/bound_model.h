@@ -8,6 +8,7 @@
 #include "audit/certificate/certificate.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/report_files.h"
 
 namespace sharpmax::cli {
 
@@ -20,9 +21,11 @@ struct BoundModelOptions {
   int threads = 0;
   bool all = false;  // every head in the report
   std::string json;
+  ReportFiles report;
 };
 
-// MODEL and what goes with it alone; --peak, --beta and --json are shared with bounds of a given spread.
+// MODEL and what goes with it alone; --peak, --beta and where results go are shared with bounds of a given
+// spread.
 void add_bound_model_options(CLI::App& words, BoundModelOptions& options);
 
 // Error{bad_argument} unless 0 < peak < 1 and beta > 0.

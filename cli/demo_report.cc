@@ -6,8 +6,8 @@
 #include <span>
 
 #include "cli/command.h"
-#include "cli/console.h"
 #include "cli/table.h"
+#include "sharpmax/machine.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -110,7 +110,7 @@ std::string moral(const std::vector<Line>& lines) {
 
 }  // namespace
 
-void print_demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting) {
+Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting) {
   Json list = Json::array();
   for (const DemoRow& row : rows) {
     list.push_back({{"normalizer", row.normalizer},
@@ -127,12 +127,14 @@ void print_demo_json(const std::vector<DemoRow>& rows, const DemoSetting& settin
                     {"temperature", row.temperature},
                     {"threshold", row.threshold}});
   }
-  print_json(Json{{"schema", "sharpmax.attend.demo/1"},
-                  {"created", utc_now()},
-                  {"gap", setting.gap},
-                  {"seed", setting.seed},
-                  {"features", setting.features},
-                  {"rows", list}});
+  return {{"schema", "sharpmax.attend.demo/1"},
+          {"sharpmax", version()},
+          {"command", command_line()},
+          {"created", utc_now()},
+          {"gap", setting.gap},
+          {"seed", setting.seed},
+          {"features", setting.features},
+          {"rows", std::move(list)}};
 }
 
 void print_demo_tables(const std::vector<DemoRow>& rows, const std::vector<std::int64_t>& sizes,

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/console.h"
+
 namespace sharpmax::cli {
 
 struct DemoRow {
@@ -35,7 +37,8 @@ struct DemoSetting {
   std::int64_t features = 0;
 };
 
-void print_demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting);
+// Schema sharpmax.attend.demo/1.
+Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting);
 // `rows`: every size of the first normalizer, then of the second, ...
 void print_demo_tables(const std::vector<DemoRow>& rows, const std::vector<std::int64_t>& sizes,
                        const DemoSetting& setting);

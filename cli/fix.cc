@@ -8,6 +8,8 @@
 
 #include "audit/fix/fix_json.h"
 #include "audit/fix/llama_cpp_setting.h"
+#include "base/atomic_file.h"
+#include "base/in_quotes.h"
 #include "base/text_file.h"
 #include "cli/resumed_results.h"
 #include "cli/table.h"
@@ -30,7 +32,7 @@ constexpr const char* kFooter =
     "one of these after but-.\n"
     "\n"
     "Examples:\n"
-    "  sharpmax fix SmolLM2.gguf --text book.txt --json fix.json -o table.json\n"
+    "  sharpmax fix SmolLM2.gguf --text book.txt --table table.json -o fix.html\n"
     "  sharpmax fix SmolLM2.gguf --text book.txt --for task --lengths 594 \\\n"
     "      --rule softmax:beta=1.35 --rule softmax:beta=1.35@but-steepest\n"
     "  sharpmax fix SmolLM2.gguf --text book.txt --task questions.jsonl\n"
@@ -47,6 +49,11 @@ void check(const FixOptions& o) {
   if (o.chat && !o.task.empty())
     refuse("--chat is for generated questions; those of --task are taken as they are");
   audit::goal_of(o.goal);
+  if (o.report.page.ends_with(".json"))
+    refuse(fmt::format("-o {}: -o writes the report, a page; --table writes the table of normalizers",
+                       in_quotes(o.report.page)));
+  check_report_files(o.report);
+  if (!o.table.empty()) AtomicFile probe(o.table);
 }
 
 void check_lengths(const model::Model& model, const FixOptions& o) {
@@ -172,15 +179,15 @@ int fix(const FixOptions& o) {
   if (o.model.block) session.block = *o.model.block;
   session.on_layer = pause;
   audit::FixRun run(model, std::move(plan), session, std::move(earlier));
-  const auto save = [&](const FixAnswer* answer) {
-    if (!o.json.empty() && o.json != "-")
-      write_text(o.json, results_json(settings, run, run.trials(), answer).dump(1) + "\n");
+  const auto save = [&](const Json& results) {
+    if (!o.json.empty() && o.json != "-") write_text(o.json, results.dump(1) + "\n");
   };
-  save(nullptr);  // a file that cannot be written is known now, not after the work
+  const auto save_unfinished = [&] { save(results_json(settings, run, run.trials(), nullptr)); };
+  save_unfinished();  // a file that cannot be written is known now, not after the work
   {
     Progress progress(Progress::Elsewhere::lines);
     const auto start = Clock::now();
-    run.go({.on_trial = [&](const auto&) { save(nullptr); },
+    run.go({.on_trial = [&](const auto&) { save_unfinished(); },
             .on_cost =
                 [&](const std::string& name, std::int64_t done, std::int64_t whole) {
                   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -188,12 +195,14 @@ int fix(const FixOptions& o) {
                 }});
   }
   const FixAnswer answer = answer_of(run, model.configuration());
-  save(&answer);
-  if (!o.output.empty())
-    write_text(o.output, model::to_json(run.trials()[answer.use].table.normalizers).dump(1) + "\n");
-  hand_over([&] { return results_json(settings, run, run.trials(), &answer); });
+  const Json results = results_json(settings, run, run.trials(), &answer);
+  save(results);
+  if (!o.table.empty())
+    write_text(o.table, model::to_json(run.trials()[answer.use].table.normalizers).dump(1) + "\n");
+  write_report_files(o.report, results);
+  hand_over([&] { return results; });
   if (o.json == "-") {
-    print(results_json(settings, run, run.trials(), &answer).dump(1) + "\n");
+    print(results.dump(1) + "\n");
   } else {
     print(report_of(answer, colour_wanted()) + how_to_use(answer, o));
   }
@@ -254,12 +263,13 @@ void add_choice(CLI::App& words, FixOptions& o) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->group(kRules);
   words.add_flag("--no-search", o.no_search, "No search over heads")->excludes("--budget")->group(kRules);
-  words.add_option("-o,--output", o.output, "Write the table for `sharpmax run --normalizers`")
+  words.add_option("--table", o.table, "Write the table for `sharpmax run --normalizers`")
       ->option_text("FILE")
       ->group(kResults);
   words.add_option("--json", o.json, "Write the results, schema sharpmax.fix/1; -: standard output")
       ->option_text("FILE")
       ->group(kResults);
+  add_report_files(words, o.report, kResults);
   words.add_flag("--resume", o.resume, "Go on from what is in the file of --json")->group(kResults);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/model_options.h"
 #include "cli/model_text.h"
+#include "cli/report_files.h"
 
 namespace sharpmax::cli {
 
@@ -23,7 +24,8 @@ struct FixOptions {
   std::uint64_t seed = 0;
   std::string goal = "both";
   double allow = audit::Criterion{}.allowed_loss;
-  std::string json, output;
+  std::string json, table;
+  ReportFiles report;
 };
 
 // What came of a run, as people and programs read it.

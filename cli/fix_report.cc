@@ -181,12 +181,12 @@ std::string report_of(const FixAnswer& a, bool colour) {
 }
 
 std::string how_to_use(const FixAnswer& a, const FixOptions& o) {
-  if (a.use == 0 && o.output.empty()) return "";
+  if (a.use == 0 && o.table.empty()) return "";
   const audit::RuleTable& table = a.run.trials()[a.use].table;
   std::string text;
-  if (!o.output.empty())
-    text += wrapped(a.use == 0 ? fmt::format("{} holds plain softmax for every head.", o.output)
-                               : fmt::format("sharpmax run {} --normalizers {}{}", o.model.model, o.output,
+  if (!o.table.empty())
+    text += wrapped(a.use == 0 ? fmt::format("{} holds plain softmax for every head.", o.table)
+                               : fmt::format("sharpmax run {} --normalizers {}{}", o.model.model, o.table,
                                              table.rope.empty() ? "" : " --rope-scaling " + table.rope)) +
             "\n";
   if (a.use == 0) return text;

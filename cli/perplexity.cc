@@ -22,7 +22,8 @@ constexpr const char* kFooter =
     "\n"
     "Examples:\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --length 2048 --tokens 8192\n"
-    "  sharpmax perplexity SmolLM2.gguf --text book.txt --normalizer adaptive\n"
+    "  sharpmax perplexity SmolLM2.gguf --text book.txt --normalizer adaptive \\\n"
+    "      -o losses.html\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --context 12288 \\\n"
     "      --rope-scaling ntk:1.5 --json ntk.json --resume";
 
@@ -46,8 +47,8 @@ std::string progress_sentence(std::int64_t done, std::int64_t total, double seco
                      duration(static_cast<double>(total - done) / std::max(per_second, 1e-9)));
 }
 
-void save(const PerplexityOptions& o, const PerplexityRun& run, double seconds) {
-  if (!o.json.empty() && o.json != "-") write_text(o.json, to_json(run, seconds).dump(1) + "\n");
+void save(const PerplexityOptions& o, const Json& results) {
+  if (!o.json.empty() && o.json != "-") write_text(o.json, results.dump(1) + "\n");
 }
 
 PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
@@ -70,6 +71,7 @@ PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
 }
 
 int measure(const PerplexityOptions& o) {
+  check_report_files(o.report);
   const model::Model model = open_model(o.model);
   const std::vector<model::Token> tokens = tokens_of(model, o.text, 2);
   const std::int64_t length = length_of(model, o, tokens.size()),
@@ -78,7 +80,7 @@ int measure(const PerplexityOptions& o) {
   const auto session = open_session(model, o.model, length);  // the last token is not read
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  save(o, run, 0);  // a file that cannot be written is known now, not after the work
+  save(o, to_json(run, 0));  // a file that cannot be written is known now, not after the work
   Progress progress(Progress::Elsewhere::lines);
   const std::int64_t before = static_cast<std::int64_t>(run.chunks.size()) * length;
   for (auto at = static_cast<std::int64_t>(run.chunks.size()); at < run.wanted_chunks; ++at) {
@@ -88,12 +90,15 @@ int measure(const PerplexityOptions& o) {
     run.chunks.push_back(model::chunk_losses(*session, chunk, first, [&](std::int64_t done) {
       if (done % 32 == 0) progress.show(progress_sentence(first - before + done, count - before, seconds()));
     }));
-    save(o, run, seconds());
+    save(o, to_json(run, seconds()));
   }
   progress.show("");
-  hand_over([&] { return to_json(run, seconds()); });
+  const Json results = to_json(run, seconds());
+  save(o, results);
+  write_report_files(o.report, results);
+  hand_over([&] { return results; });
   if (o.json == "-") {
-    print(to_json(run, seconds()).dump(1) + "\n");
+    print(results.dump(1) + "\n");
   } else {
     print(report_of(run, colour_wanted()));
   }
@@ -116,6 +121,7 @@ Command add_perplexity(CLI::App& program) {
   words->add_option("--json", o.json, "Write the results, schema sharpmax.perplexity/1; -: standard output")
       ->option_text("FILE")
       ->group("Results");
+  add_report_files(*words, o.report);
   words->add_flag("--resume", o.resume, "Go on from what is in the file of --json")->group("Results");
   return {words, [options] { return measure(*options); }};
 }

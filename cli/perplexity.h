@@ -7,6 +7,7 @@
 #include "cli/console.h"
 #include "cli/model_options.h"
 #include "cli/model_text.h"
+#include "cli/report_files.h"
 #include "model/generation/perplexity.h"
 
 namespace sharpmax::cli {
@@ -17,6 +18,7 @@ struct PerplexityOptions {
   std::optional<std::int64_t> length;
   bool resume = false;
   std::string json;
+  ReportFiles report;
 };
 
 // All that a run measured; chunks in the order of the text.

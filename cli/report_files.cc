@@ -29,7 +29,18 @@ void write_figures(const std::filesystem::path& directory, const Json& results) 
   if (figures.empty()) narrate("--figures: these results hold nothing to draw");
 }
 
-void write(const ReportFiles& files, std::span<const Json> results) {
+// As a file of them would be read: what is no number is null there, and bytes that are no text are U+FFFD. So
+// a page made at once is that which `sharpmax report` makes later, to the byte.
+std::vector<Json> as_saved(std::span<const Json> results) {
+  std::vector<Json> saved;
+  for (const Json& one : results)
+    saved.push_back(Json::parse(one.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  return saved;
+}
+
+void write(const ReportFiles& files, std::span<const Json> given) {
+  if (!files.wanted()) return;
+  const std::vector<Json> results = as_saved(given);
   if (!files.page.empty()) write_text(files.page, report::results_page(results));
   if (files.figures.empty()) return;
   if (results.size() == 1) return write_figures(files.figures, results[0]);
@@ -41,7 +52,8 @@ void write(const ReportFiles& files, std::span<const Json> results) {
 
 void add_report_files(CLI::App& words, ReportFiles& files, const char* group) {
   words
-      .add_option("-o,--report,--html", files.page, "Write the report: one page that needs nothing but itself")
+      .add_option("-o,--report,--html", files.page,
+                  "Write the report: one page that needs nothing but itself")
       ->option_text("FILE")
       ->group(group);
   words.add_option("--figures", files.figures, "Write the figures of the report, SVG, into this directory")
@@ -51,6 +63,13 @@ void add_report_files(CLI::App& words, ReportFiles& files, const char* group) {
 
 void check_report_files(const ReportFiles& files) {
   if (files.page == "-") throw Error(ErrorCode::bad_argument, "-o is '-'; a page needs a file");
+  // A mistake for another option: a page would take the place of data.
+  for (const char* ending : {".json", ".csv", ".npy", ".npz", ".svg"})
+    if (files.page.ends_with(ending))
+      throw Error(
+          ErrorCode::bad_argument,
+          fmt::format("-o is {}; it writes the report, a page, so a name such as report.html was wanted",
+                      in_quotes(files.page)));
   if (!files.page.empty()) {
     report::require_page();
     AtomicFile probe(files.page);
@@ -61,7 +80,9 @@ void check_report_files(const ReportFiles& files) {
   }
 }
 
-void write_report_files(const ReportFiles& files, const Json& results) { write(files, std::span(&results, 1)); }
+void write_report_files(const ReportFiles& files, const Json& results) {
+  write(files, std::span(&results, 1));
+}
 
 void write_report_files(const ReportFiles& files, const std::vector<Json>& results) { write(files, results); }
 

@@ -225,11 +225,13 @@ def test_demo_shows_softmax_letting_go_and_entropy_target_holding():
 
 
 def test_demo_is_the_same_for_any_number_of_threads_and_differs_by_seed():
-    arguments = ("attend", "--demo", "--sizes", "4096", "--json")
-    one = run(*arguments, "--threads", 1).stdout
-    assert one == run(*arguments, "--threads", 2).stdout
-    assert one == run(*arguments, env={"OMP_NUM_THREADS": "1"}).stdout
-    assert one != run(*arguments, "--seed", 2).stdout
+    def rows(*more, **options):
+        return json.loads(run("attend", "--demo", "--sizes", "4096", "--json", *more, **options).stdout)["rows"]
+
+    one = rows("--threads", 1)
+    assert one == rows("--threads", 2)
+    assert one == rows(env={"OMP_NUM_THREADS": "1"})
+    assert one != rows("--seed", 2)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("attend", "--help"), ("bench", "--help"), ("attend", "--list"),
@@ -287,7 +289,10 @@ def test_version_tells_what_it_was_built_with():
     (("attend", "--nonsense"), "--nonsense"),
     (("attend",), "--query is missing"),
     (("attend", "--demo", "--list"), "two different things"),
-    (("attend", "--demo", "-o", "x.npy"), "does not go with --demo"),
+    (("attend", "--demo", "-o", "x.npy"), "-o is 'x.npy'; it writes the report, a page"),
+    (("attend", "--list", "-o", "x.html"), "--output does not go with --list"),
+    (("attend", "--figures", "x"), "--figures goes with --demo"),
+    (("attend", "--list", "--figures", "x"), "--figures goes with --demo"),
     (("attend", "--list", "--causal"), "does not go with --list"),
     (("attend", "--seed", "3"), "goes with --demo"),
     (("attend", "--demo", "--sizes", "0"), "1 to"),

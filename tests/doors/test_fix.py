@@ -65,7 +65,7 @@ def test_every_rule_is_set_against_doing_nothing_and_the_answer_follows(words):
 
 
 def test_the_report_says_it_in_words_within_80_columns(words, tmp_path):
-    done = sharpmax(*words, "-o", tmp_path / "table.json")
+    done = sharpmax(*words, "--table", tmp_path / "table.json")
     assert done.returncode == 0, done
     text = done.stdout.decode()
     assert text.startswith(("Leave it as it is: ", "Use "))
@@ -101,7 +101,7 @@ def test_right_answers_are_those_that_run_gives(words, folder):
 def test_the_table_is_what_run_takes(words, folder, tmp_path):
     table = tmp_path / "table.json"
     # By the loss on a text of noise to this model some rule comes out ahead or none: the table is of what is to be used.
-    done = sharpmax(*words, "-o", table, "--json", tmp_path / "fix.json")
+    done = sharpmax(*words, "--table", table, "--json", tmp_path / "fix.json")
     assert done.returncode == 0, done
     results = json.loads((tmp_path / "fix.json").read_text())
     used = next(trial for trial in results["trials"] if trial["rule"] == results["answer"]["use"])

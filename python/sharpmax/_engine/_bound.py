@@ -5,13 +5,13 @@ from __future__ import annotations
 import typing
 
 from ._progress import Progress
-from ._result import Result, results_of
+from ._result import ReportedResult, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import ModelLike, NormalizerLike, Path, model_operand
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("bound", flags=("all", "attack"), files=("json",), repeated=("normalizer",))
+_WORDING = Wording("bound", flags=("all", "attack"), files=("json", "report", "figures"), repeated=("normalizer",))
 
 
 def _keys(n: float) -> typing.Union[int, float]:
@@ -19,7 +19,7 @@ def _keys(n: float) -> typing.Union[int, float]:
 
 
 @results_of("sharpmax.bound.spread/1")
-class BoundResult(Result):
+class BoundResult(ReportedResult):
     """Bounds of rows whose scores lie at most `spread` apart."""
 
     @property
@@ -71,7 +71,7 @@ class BoundResult(Result):
 
 
 @results_of("sharpmax.bound.model/1")
-class ModelBoundResult(Result):
+class ModelBoundResult(ReportedResult):
     """What the weights of a model prove of its heads, whatever the text."""
 
     @property
@@ -89,7 +89,7 @@ class ModelBoundResult(Result):
 
 
 @results_of("sharpmax.bound.attack/1")
-class AttackResult(Result):
+class AttackResult(ReportedResult):
     """How near a search came to breaking each bound. `ok` is False where one broke."""
 
     @property
@@ -112,6 +112,8 @@ def bound(
     beta: float = 1.0,
     level: typing.Optional[float] = None,
     json: typing.Optional[Path] = None,
+    report: typing.Optional[Path] = None,
+    figures: typing.Optional[Path] = None,
     attack: bool = False,
     seed: int = 1,
     all: bool = False,  # noqa: A002  the command's word
@@ -134,6 +136,8 @@ def bound(
     level       the lowest score there may be, for normalizers that change when all scores move together; None:
                 minus half the spread
     json        a file to write the results to
+    report      a file for the HTML page
+    figures     a directory for its figures, SVG
     seed        where the attack begins
     all         str() of the result shows every head of the model
     rope_scaling, rope_base, threads   of a model

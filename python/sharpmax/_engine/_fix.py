@@ -5,17 +5,17 @@ from __future__ import annotations
 import typing
 
 from ._progress import Progress
-from ._result import Result, results_of
+from ._result import ReportedResult, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import ModelLike, Path, model_operand, take_text
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("fix", flags=("chat", "no_search", "resume"), files=("task", "output", "json"), repeated=("rule",))
+_WORDING = Wording("fix", flags=("chat", "no_search", "resume"), files=("task", "table", "json", "report", "figures"), repeated=("rule",))
 
 
 @results_of("sharpmax.fix/1")
-class FixResult(Result):
+class FixResult(ReportedResult):
     """Which rule helps a model, or that none does."""
 
     @property
@@ -71,8 +71,10 @@ def fix(
     cache: str = "float32",
     block: int = 512,
     threads: typing.Optional[int] = None,
-    output: typing.Optional[Path] = None,
+    table: typing.Optional[Path] = None,
     json: typing.Optional[Path] = None,
+    report: typing.Optional[Path] = None,
+    figures: typing.Optional[Path] = None,
     resume: bool = False,
     progress: Progress = None,
 ) -> FixResult:
@@ -89,8 +91,10 @@ def fix(
     allow                    for both: how much the loss may rise, nats a token
     budget, no_search        trials of the greedy search over heads; none of it
     context, rope_scaling, rope_base, cache, block, threads   as perplexity() has them
-    output                   a file for the table of the rule to use
+    table                    a file for the table of the rule to use
     json, resume             a file to which every finished trial is saved at once, and from which a run goes on
+    report                   a file for the HTML page
+    figures                  a directory for its figures, SVG
     """
     given = given_of(fix, locals())
     for keyword in ("model", "progress"):

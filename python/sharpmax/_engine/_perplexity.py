@@ -8,7 +8,7 @@ import typing
 import numpy as np
 
 from ._progress import Progress
-from ._result import Result, results_of
+from ._result import ReportedResult, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import (
@@ -23,11 +23,11 @@ from ._verb import (
 )
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("perplexity", flags=("special", "resume"), files=(*MODEL_FILES, "json"))
+_WORDING = Wording("perplexity", flags=("special", "resume"), files=(*MODEL_FILES, "json", "report", "figures"))
 
 
 @results_of("sharpmax.perplexity/1")
-class PerplexityResult(Result):
+class PerplexityResult(ReportedResult):
     """How well a model predicts a text, by how much of it it has seen."""
 
     @property
@@ -74,6 +74,8 @@ def perplexity(
     block: int = 512,
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
+    report: typing.Optional[Path] = None,
+    figures: typing.Optional[Path] = None,
     resume: bool = False,
     progress: Progress = None,
 ) -> PerplexityResult:
@@ -91,6 +93,8 @@ def perplexity(
     cache                    keys and values in "float32" or "float16"
     block, threads           tokens that go through a layer together; how many threads, None: OpenMP's
     json, resume             a file to which every finished chunk is saved at once, and from which a run goes on
+    report                   a file for the HTML page
+    figures                  a directory for its figures, SVG
     """
     given = given_of(perplexity, locals())
     for keyword in ("model", "progress"):

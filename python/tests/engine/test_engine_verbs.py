@@ -157,7 +157,7 @@ def test_fixes_and_the_table_of_the_best(tiny, tmp_path):
     words = ["fix", tiny, "--text", tiny / "text.txt", *common, "--rule", rules[0], "--rule", rules[1]]
     found = sharpmax.fix(
         tiny, tiny / "text.txt", tokens=64, length=64, lengths=[80], questions=2, no_search=True, for_="text",
-        rule=rules, output=tmp_path / "table.json",
+        rule=rules, table=tmp_path / "table.json",
     )  # fmt: skip
     same(found, tmp_path, *words)
     assert [trial["rule"] for trial in found.trials] == ["nothing", *rules]
