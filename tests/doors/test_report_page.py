@@ -48,7 +48,7 @@ def test_every_chart_has_its_curves(browser, made, width, scheme):
         assert share("two-by-two", "vermillion") > 0.5 and share("two-by-two", "green") > 0.5
         # One at a time, since curves may lie on each other. Labels at the ends are of the same colour, but short.
         colours = {"softmax": "vermillion", "adaptive": "purple", "entropy_target:nats=0.1": "green", "hard": "grey"}
-        for name in [*colours, "published curves, dotted"]:
+        for name in [*colours, "published curves, dashed"]:
             page.get_by_label(name, exact=True).uncheck()
         for name, colour in colours.items():
             assert share("accuracy", colour) == share("entropy", colour) == 0
@@ -61,7 +61,7 @@ def test_a_curve_passes_where_the_number_says(browser, made):
     """The middle of softmax's marker at each size, read back from pixels, is the measured accuracy."""
     results, path = made("paper")
     with opened(browser, path) as page:
-        for name in ("adaptive", "entropy_target:nats=0.1", "hard", "published curves, dotted"):
+        for name in ("adaptive", "entropy_target:nats=0.1", "hard", "published curves, dashed"):
             page.get_by_label(name, exact=True).uncheck()
         found = page.evaluate("""() => {
           const canvas = document.querySelector("#accuracy .uplot canvas");

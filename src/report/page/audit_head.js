@@ -64,6 +64,7 @@ function weightChart(attention, {head, log}) {
   ];
   return {
     label: "weight",
+    about: `Head ${headName(head)}`,
     legend: true,
     sizes: attention.lengths,
     across: kTokens,
@@ -77,6 +78,7 @@ function entropyChart(attention, {head}) {
   const {lengths} = attention;
   return {
     label: "entropy, nats",
+    about: `Head ${headName(head)}`,
     legend: true,
     top: 1.05 * Math.log(lengths.at(-1)),
     sizes: lengths,

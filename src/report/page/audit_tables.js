@@ -14,7 +14,7 @@ function showHeadTable(attention, open) {
     (_, head) => withInterval(head.peak_outside, i, threeDigits),
   ];
   const columns = [
-    ["head", ({layer, head}) => layer + head / 1e4, opener],
+    ["head", ({layer, head}) => layer + head / 1e4, opener, {csv: [["layer", ({layer}) => layer], ["head", ({head}) => head]]}],
     ["kind", (head) => head.kind, "words"],
     ...(last > 0 ? [peak(0)] : []),
     peak(last),

@@ -1,9 +1,10 @@
 // Curves over sizes on a logarithmic axis, by uPlot.
 //
 // A chart is described by {curves, sizes, label, top, percent, reference}, and where they differ from items n by
-// {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {marks} are
+// {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {least} is where
+// other values begin, 0 unless told; {about} says in a picture of it what the section's title does not; {marks} are
 // vertical lines, {at, name}; {legend: true} names the curves below where their ends have no room for it, or do not
-// reach the largest size. A curve is {name, look, points, format, dotted, hollow, bare, unlisted}, its points
+// reach the largest size. A curve is {name, look, points, format, hollow, bare, unlisted}, its points
 // a Map from size to {value, low, high}; low and high may be missing, a bare curve has no dots ({dotSize}: of pixels),
 // an unlisted one no place in the legend.
 
@@ -16,7 +17,8 @@ function liveChart(holder, describe) {
   const place = node("div", {class: "chart", role: "img", tabindex: "0"});
   const readout = node("p", {class: "readout"});
   const legend = chartLegend();
-  holder.append(place, legend.list, readout);
+  const foot = node("div", {class: "chart-foot"}, readout);
+  holder.append(place, legend.list, foot);
   let plot = null;
   const draw = () => {
     plot?.destroy();
@@ -37,6 +39,11 @@ function liveChart(holder, describe) {
     idle();
   };
   redrawWhenColoursChange(place, draw);
+  figureTools(foot, {
+    name: describe().label,
+    picture: () => chartPicture(describe(), sectionTitle(holder)),
+    csv: () => curveRows(describe()),
+  });
   let width = place.clientWidth;
   new ResizeObserver(() => {
     if (place.clientWidth === width) return;
@@ -65,7 +72,7 @@ function chartLegend() {
     if (list.hidden || names === written) return;
     written = names;
     const listed = curves.filter((c) => !c.unlisted);
-    list.replaceChildren(...listed.map((c) => node("li", {}, lineSample(c.look, c.dotted), shown(c.name))));
+    list.replaceChildren(...listed.map((c) => node("li", {}, lineSample(c.look), shown(c.name))));
   };
   return {list, show};
 }
@@ -89,9 +96,7 @@ function columns({curves, sizes}) {
 function options(description, width, pointedAt) {
   const {curves, sizes, label, reference, bottom, marks = [], across = kItems} = description;
   const labelled = width >= kWideEnoughForLabels;
-  const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
-  const top =
-    description.top ?? 1.05 * Math.max(1e-3, ...curves.flatMap((c) => [...c.points.values()].map((p) => p.value ?? 0)));
+  const [least, top] = rangeOfValues(description);
   return {
     width,
     height: width < 480 ? 270 : 360,
@@ -99,8 +104,8 @@ function options(description, width, pointedAt) {
     legend: {show: false},
     cursor: {y: false, drag: {x: false, y: false}, points: {size: 9}},
     scales: {
-      x: {time: false, distr: 3, log: 2, range: [sizes[0] / edge, sizes.at(-1) * edge]},
-      y: bottom === undefined ? {range: [0, top]} : {distr: 3, log: 10, range: [bottom, top]},
+      x: {time: false, distr: 3, log: 2, range: rangeOfSizes(sizes)},
+      y: bottom === undefined ? {range: [least, top]} : {distr: 3, log: 10, range: [bottom, top]},
     },
     axes: [
       sizeAxis(across, sizes),
@@ -122,11 +127,21 @@ function options(description, width, pointedAt) {
   };
 }
 
+function rangeOfSizes(sizes) {
+  const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
+  return [sizes[0] / edge, sizes.at(-1) * edge];
+}
+
+function rangeOfValues({curves, bottom, least, top}) {
+  const highest = () => Math.max(1e-3, ...curves.flatMap((c) => [...c.points.values()].map((p) => p.value ?? 0)));
+  return [bottom ?? least ?? 0, top ?? 1.05 * highest()];
+}
+
 function seriesOf(curve) {
   const stroke = paint(curve.look.colour);
   const points = {show: !curve.bare, size: curve.dotSize ?? 6, width: 1.5, stroke, fill: curve.hollow ? paint("card") : stroke};
   const unseen = {stroke: "transparent", width: 0, points: {show: false}};
-  return [{stroke, width: 2.25, dash: curve.dotted ? [2, 4] : curve.look.dash, points, spanGaps: true}, unseen, unseen];
+  return [{stroke, width: 2.25, dash: curve.look.dash, points, spanGaps: true}, unseen, unseen];
 }
 
 function sizeAxis(across, sizes) {
@@ -178,8 +193,7 @@ function valueAxis(label, inPercent) {
 
 // A power of ten at each line.
 function decadeAxis(label, bottom, top) {
-  const decades = [];
-  for (let e = Math.ceil(Math.log10(bottom) - 1e-9); e <= Math.log10(top) + 1e-9; ++e) decades.push(10 ** e);
+  const decades = decadesBetween(bottom, top);
   return {
     ...valueAxis(label),
     size: 56,
@@ -187,6 +201,12 @@ function decadeAxis(label, bottom, top) {
     filter: (u, splits) => splits,
     values: (u, splits) => splits.map(powerOfTen),
   };
+}
+
+function decadesBetween(bottom, top) {
+  const decades = [];
+  for (let e = Math.ceil(Math.log10(bottom) - 1e-9); e <= Math.log10(top) + 1e-9; ++e) decades.push(10 ** e);
+  return decades;
 }
 
 // Powers of ten around every value above 0 of the curves.

@@ -1,5 +1,6 @@
 // Accuracy and entropy against size: one curve for each normalizer of one arm.
 
+const kPublishedDash = [5, 5]; // and hollow dots: no curve of ours has both
 const kAtFirst = ["softmax", "adaptive", "entropy_target", "hard"];
 
 function curve(data, arm, normalizer, field, format) {
@@ -24,10 +25,9 @@ function publishedCurves(data, wanted) {
       return {
         name: `${name}, published`,
         normalizer,
-        look: data.looks.get(normalizer),
+        look: {...data.looks.get(normalizer), dash: kPublishedDash},
         points,
         format: percent,
-        dotted: true,
         hollow: true,
       };
     })
@@ -60,6 +60,7 @@ function showCurves(data) {
   redraws.push(
     liveChart(accuracy, () => ({
       label: "accuracy",
+      about: `${state.arm} training`,
       percent: true,
       top: 1.02,
       sizes: data.sizes,
@@ -83,6 +84,7 @@ function showCurves(data) {
       heading.replaceChildren(document.createTextNode(`Arm and normalizers as chosen above: ${shown(state.arm)}.`));
       return {
         label: "entropy, nats",
+        about: `${state.arm} training`,
         top: 1.05 * Math.log(data.sizes.at(-1)),
         sizes: data.sizes,
         reference: {name: "ln n: equal weights", value: (n) => Math.log(n), rising: true},
@@ -125,7 +127,7 @@ function curveControls(data, state, changed) {
     controls.append(
       chips("checkbox", "Paper A", [
         {
-          text: "published curves, dotted",
+          text: "published curves, dashed",
           checked: true,
           changed: (on) => {
             state.published = on;

@@ -31,9 +31,12 @@ function rule(name) {
   return node("span", {class: "rule"}, head, ...rest.flatMap((part) => [":", node("wbr"), part]));
 }
 
-// A wide table scrolls within itself, by keyboard too, and the page never does.
+// A wide table scrolls within itself, by keyboard too, and the page never does. What it holds can be taken away.
 function scrolling(label, table, style = "") {
-  return node("div", {class: "scroll " + style, tabindex: "0", role: "region", "aria-label": label}, table);
+  const inner = node("div", {class: "scroll " + style, tabindex: "0", role: "region", "aria-label": label}, table);
+  const frame = node("div", {class: "frame"}, inner);
+  figureTools(frame, {name: label, csv: () => tableRows(inner.querySelector("table"))});
+  return frame;
 }
 
 // A labelled drop-down; choices are strings.

@@ -9,8 +9,9 @@ const kOutcomes = [
 
 function showFailure(data) {
   const state = {arm: paperArm(data) ?? data.armNames[0], normalizer: member(data, "softmax") ?? data.normalizers[0]};
-  const holder = scrolling("Why it fails, by size", node("table"));
-  const fill = () => holder.replaceChildren(failureTable(rowsOf(data, state.arm, state.normalizer)));
+  const holder = node("div");
+  const fill = () =>
+    holder.replaceChildren(scrolling("Why it fails, by size", failureTable(rowsOf(data, state.arm, state.normalizer))));
   section(
     "failure",
     "Why it fails",
@@ -71,7 +72,7 @@ function failureTable(rows) {
       node(
         "tr",
         {},
-        node("td", {}, count(row.n)),
+        node("td", {"data-value": row.n}, count(row.n)),
         node("td", {class: "bar"}, bar),
         cell(row.accuracy),
         cell(share("hard_right_rule_wrong")),

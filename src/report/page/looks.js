@@ -32,10 +32,24 @@ function looksOf(normalizers) {
   return looks;
 }
 
+let sheet = null; // what is drawn is drawn for: paper, or the page where there is none
+
 function paint(name) {
-  return getComputedStyle(document.documentElement)
+  return getComputedStyle(sheet ?? document.documentElement)
     .getPropertyValue("--" + name)
     .trim();
+}
+
+// Draws in the colours of paper, whatever the page looks like.
+function onPaper(draw) {
+  sheet = node("div", {class: "on-paper", hidden: ""});
+  document.body.append(sheet);
+  try {
+    draw();
+  } finally {
+    sheet.remove();
+    sheet = null;
+  }
 }
 
 function withAlpha(hex, alpha) {
@@ -48,14 +62,14 @@ function withAlpha(hex, alpha) {
 }
 
 // A short piece of the line, for legends.
-function lineSample({colour, dash}, dotted = false) {
+function lineSample({colour, dash}) {
   const canvas = node("canvas", {width: 52, height: 20, "aria-hidden": "true"});
   redrawWhenColoursChange(canvas, () => {
     const pen = canvas.getContext("2d");
     pen.clearRect(0, 0, 52, 20);
     pen.strokeStyle = paint(colour);
     pen.lineWidth = 5;
-    pen.setLineDash((dotted ? [2, 4] : dash).map((length) => 1.6 * length));
+    pen.setLineDash(dash.map((length) => 1.6 * length));
     pen.beginPath();
     pen.moveTo(1, 10);
     pen.lineTo(51, 10);

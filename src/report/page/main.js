@@ -14,25 +14,46 @@ const kKinds = new Map([
 
 // All that can be shown: [{place, label, show}], the first of them unless the address says another.
 function viewsOf(results) {
+  const names = namesOf(results);
   const each = results.map((data, i) => {
-    const {label, show, provenance} = kKinds.get(data.schema);
+    const {show, provenance} = kKinds.get(data.schema);
     const all = () => {
       show(data);
       showPlayground();
       provenance(data);
+      offerData([originals()[i]]);
     };
-    return {place: String(i + 1), label: `${i + 1}: ${label(data)}`, show: all};
+    return {place: String(i + 1), label: names[i].name, show: all};
   });
   if (results.length < 2) return each;
-  return [{place: "compared", label: "Compared", show: () => showComparison(results)}, ...each];
+  const compare = () => {
+    showComparison(results);
+    offerData(originals());
+  };
+  return [{place: "compared", label: "Compared", show: compare}, ...each];
 }
 
-// #PLACE of a single result; #VIEW/PLACE of several.
-function addressed(views) {
-  const hash = decodeURIComponent(location.hash.slice(1));
+// The results as the page holds them, whatever showing them added.
+function originals() {
+  return JSON.parse(document.getElementById("results").textContent).results;
+}
+
+// An address may come from anywhere, so it may hold escapes that mean nothing.
+function hashText() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
+// #PLACE of a single result; #VIEW/PLACE of several. An address that means nothing changes nothing.
+function addressed(views, now) {
+  const hash = hashText();
   if (views.length === 1) return [views[0], hash];
   const [place, ...rest] = hash.split("/");
-  return [views.find((one) => one.place === place) ?? views[0], rest.join("/")];
+  const wanted = views.find((one) => one.place === place);
+  return wanted ? [wanted, rest.join("/")] : [now ?? views[0], ""];
 }
 
 function showTabs(views, now) {
@@ -44,11 +65,10 @@ function showTabs(views, now) {
 }
 
 function main() {
-  const {results} = JSON.parse(document.getElementById("results").textContent);
-  const views = viewsOf(results);
+  const views = viewsOf(originals());
   let now = null;
   const route = () => {
-    const [wanted, place] = addressed(views);
+    const [wanted, place] = addressed(views, now);
     if (wanted !== now) {
       now = wanted;
       startView(views.length > 1 ? now.place + "/" : "");

@@ -31,3 +31,24 @@ function rampLegend(low, high) {
   }
   return node("div", {class: "scale"}, low, canvas, high);
 }
+
+// Differences, from -1 to 1: blue below, orange above, which colour-blind eyes tell apart; the background for none.
+function diverging(share) {
+  const strength = Math.sqrt(Math.min(1, Math.abs(share)));
+  const [none, full] = [paint("tint"), paint(share < 0 ? "below" : "above")].map(channels);
+  return `rgb(${none.map((from, i) => Math.round(from + strength * (full[i] - from))).join(" ")})`;
+}
+
+function channels(hex) {
+  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+}
+
+function divergingLegend(low, high) {
+  const canvas = node("canvas", {width: 201, height: 1, "aria-hidden": "true"});
+  const pen = canvas.getContext("2d");
+  for (let x = 0; x < 201; ++x) {
+    pen.fillStyle = diverging((x - 100) / 100);
+    pen.fillRect(x, 0, 1, 1);
+  }
+  return node("div", {class: "scale"}, low, canvas, `${high}, by the square root`);
+}

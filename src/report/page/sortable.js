@@ -1,13 +1,16 @@
 // A table that its headings sort, up at first and then down.
 //
 // A column is [title, value(row), format]: "words" for names, else what turns value and row into text, or into a node.
+// A fourth entry {csv: [[title, value(row)], ...]} says what it is as CSV, where that is not its title and value;
+// {words: true} puts it to the left as names are.
 
 function sortable(id, columns, rows) {
   const body = node("tbody");
   const order = {column: null, direction: 1};
-  const heads = columns.map(([title, value, format]) => {
+  const heads = columns.map((column) => {
+    const [title, value] = column;
     const button = node("button", {type: "button"}, title);
-    const head = node("th", {scope: "col", class: format === "words" ? "words" : ""}, button);
+    const head = headOf(column, button);
     button.addEventListener("click", () => {
       order.direction = order.column === title ? -order.direction : 1;
       order.column = title;
@@ -31,14 +34,22 @@ function fillRows(body, columns, rows) {
       node(
         "tr",
         {},
-        ...columns.map(([, value, format]) =>
+        ...columns.map(([, value, format, {csv, words} = {}]) =>
           format === "words"
             ? node("td", {class: "words"}, rule(value(row)))
-            : node("td", {"data-value": value(row)}, format(value(row), row)),
+            : node("td", {class: words ? "words" : "", "data-value": value(row), ...csvAs(csv?.map(([, part]) => part(row)))}, format(value(row), row)),
         ),
       ),
     ),
   );
+}
+
+function headOf([, , format, {csv, words} = {}], inside) {
+  return node("th", {scope: "col", class: words || format === "words" ? "words" : "", ...csvAs(csv?.map(([title]) => title))}, inside);
+}
+
+function csvAs(cells) {
+  return cells ? {"data-csv": JSON.stringify(cells)} : {};
 }
 
 // Numbers that were not measured come last.
@@ -51,8 +62,6 @@ function compare(a, b) {
 function plainTable(columns, rows) {
   const body = node("tbody");
   fillRows(body, columns, rows);
-  const heads = columns.map(([title, , format]) =>
-    node("th", {scope: "col", class: format === "words" ? "words" : ""}, title),
-  );
+  const heads = columns.map((column) => headOf(column, column[0]));
   return node("table", {}, node("thead", {}, node("tr", {}, ...heads)), body);
 }

@@ -1,6 +1,10 @@
 // Every number in one sortable table, and the published table beside ours.
 
 const three = (value) => decimal(value, 3);
+const kAccuracyEnds = [
+  ["accuracy low", (r) => r.accuracy_low],
+  ["accuracy high", (r) => r.accuracy_high],
+];
 const kColumns = [
   ["training", (r) => r.arm, "words"],
   ["normalizer", (r) => r.normalizer, "words"],
@@ -8,7 +12,7 @@ const kColumns = [
   ["seeds", (r) => r.seeds, count],
   ["sets", (r) => r.sets, count],
   ["accuracy", (r) => r.accuracy, percent],
-  ["95 % interval", (r) => r.accuracy_low, (_, r) => interval(r)],
+  ["95 % interval", (r) => r.accuracy_low, (_, r) => interval(r), {csv: kAccuracyEnds}],
   ["entropy", (r) => r.entropy, three],
   ["peak weight", (r) => r.peak_weight, three],
   ["weight on right", (r) => r.right_weight, three],
@@ -34,12 +38,12 @@ function showPublished(data) {
   const tests = new Map(data.tests.filter((test) => test.arm === arm).map((test) => [test.n, test]));
   const body = node("tbody");
   for (const n of sizes) {
-    const line = node("tr", {}, node("td", {}, count(n)));
+    const line = node("tr", {}, node("td", {"data-value": n}, count(n)));
     for (const name of rules) {
       const theirs = data.published.find((p) => p.normalizer === name && p.n === n);
       const ours = rowAt(data, arm, member(data, name), n);
       line.append(
-        node("td", {class: theirs?.remembered ? "remembered" : ""}, theirs ? percent(theirs.accuracy) : kNone),
+        node("td", {class: theirs?.remembered ? "remembered" : "", "data-value": theirs?.accuracy ?? null}, theirs ? percent(theirs.accuracy) : kNone),
         ours
           ? node("td", {"data-value": ours.accuracy, title: interval(ours)}, percent(ours.accuracy))
           : node("td", {}, kNone),
@@ -48,7 +52,7 @@ function showPublished(data) {
     const test = tests.get(n);
     if (tests.size)
       line.append(
-        node("td", {}, test ? (100 * test.difference).toFixed(1) : kNone),
+        node("td", {"data-value": test ? 100 * test.difference : null}, test ? (100 * test.difference).toFixed(1) : kNone),
         test ? node("td", {"data-value": test.p}, pValue(test.p)) : node("td", {}, kNone),
       );
     body.append(line);

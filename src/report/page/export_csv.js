@@ -1,0 +1,54 @@
+// Tables as CSV (RFC 4180). Text that a spreadsheet would take for a formula gets an apostrophe in front.
+
+const kFormula = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const kPlainNumber = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+const kGroupedNumber = /^-?\d{1,3}(,\d{3})+$/;
+
+function csvText(rows) {
+  return rows.map((cells) => cells.map(csvCell).join(",") + "\r\n").join("");
+}
+
+function csvCell(cell) {
+  if (cell === null || cell === undefined || cell === kNone) return "";
+  if (typeof cell === "number" || typeof cell === "boolean") return String(cell);
+  const text = shown(cell);
+  const safe = kFormula.test(text) && !kPlainNumber.test(text) ? "'" + text : text;
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+// A table of the page as it stands there, sorted and filtered, with every digit of its numbers. A heading and its
+// cells may say other columns than they show, as lists in data-csv.
+function tableRows(table) {
+  const lines = [...table.rows].map((line) => [...line.cells].flatMap((cell) => repeated(csvCells(cell), cell.colSpan)));
+  return lines.filter((cells) => cells.length);
+}
+
+function csvCells(cell) {
+  if (cell.dataset.csv !== undefined) return JSON.parse(cell.dataset.csv);
+  const {value} = cell.dataset;
+  if (value !== undefined) return [value === "null" ? null : Number.isFinite(Number(value)) && value !== "" ? Number(value) : value];
+  if (cell.querySelector("[role=img]")) return [cell.querySelector("[role=img]").getAttribute("aria-label")];
+  return [plainText(cell)];
+}
+
+function plainText(cell) {
+  const text = cell.textContent.trim();
+  return kGroupedNumber.test(text) ? Number(text.replaceAll(",", "")) : text;
+}
+
+// A heading over several columns stands over each of them.
+function repeated(cells, times) {
+  return times > 1 ? Array(times).fill(cells).flat() : cells;
+}
+
+// Curves as columns: the size, then value, and where there are intervals low and high, of each.
+function curveRows({label, curves, sizes, across = kItems}) {
+  const parts = curves.map((curve) => {
+    const ends = [...curve.points.values()].some(({low}) => low !== undefined && low !== null);
+    return {curve, names: ["value", ...(ends ? ["low", "high"] : [])]};
+  });
+  const title = (name, part) => (part === "value" ? `${name}: ${label}` : `${name}: ${part}`);
+  const heads = parts.flatMap(({curve, names}) => names.map((part) => title(curve.name, part)));
+  const line = (n) => parts.flatMap(({curve, names}) => names.map((part) => curve.points.get(n)?.[part] ?? null));
+  return [[across.label, ...heads], ...sizes.map((n) => [n, ...line(n)])];
+}

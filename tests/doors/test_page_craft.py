@@ -1,0 +1,264 @@
+"""What every page must hold to, whatever its results: downloads, links into it, accessibility.
+
+The pages are those of tests/support/synthetic_pages.py; the numbers in them are invented.
+"""
+import base64
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from page_in_browser import HOSTILE, browser, opened, write_page  # noqa: F401
+from synthetic_audit import LENGTHS, synthetic_audit
+from synthetic_pages import PAGES
+from synthetic_results import synthetic_results
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(results, file) of a kind of page, made once."""
+    folder, known = tmp_path_factory.mktemp("pages"), {}
+
+    def make(kind):
+        if kind not in known:
+            results = PAGES[kind]()
+            known[kind] = results, write_page(results, folder / f"{kind}.html")
+        return known[kind]
+    return make
+
+
+def downloaded(page, section, text, which=0):
+    """(file name, bytes) behind a button of a section."""
+    with page.expect_download() as started:
+        page.locator(f"#{section} .tools button", has_text=text).nth(which).click()
+    return started.value.suggested_filename, open(started.value.path(), "rb").read()
+
+
+def table_of(raw):
+    """Rows of a CSV file, whose lines must end as RFC 4180 says."""
+    text = raw.decode()
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert text.endswith("\r\n") and text.count("\r\n") == len(rows)
+    return rows
+
+
+def pixels_of(browser, png):
+    """(width, height, share of pixels by colour) of a PNG, as the browser reads it."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    context = browser.new_context(offline=True)
+    found = context.new_page().evaluate("""async (text) => {
+      const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]));
+      const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+      pen.drawImage(image, 0, 0);
+      const {data} = pen.getImageData(0, 0, image.width, image.height);
+      const shares = {};
+      for (let i = 0; i < data.length; i += 4) {
+        const colour = "#" + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, "0")).join("");
+        shares[colour] = (shares[colour] ?? 0) + 4 / data.length;
+      }
+      return [image.width, image.height, shares];
+    }""", base64.b64encode(png).decode())
+    context.close()
+    return found
+
+
+def test_a_chart_as_csv_has_the_numbers_of_the_results(browser, made):
+    results, path = made("retrieval")
+    with opened(browser, path) as page:
+        name, raw = downloaded(page, "accuracy", "CSV")
+    head, *rows = table_of(raw)
+    assert name == "sharpmax-accuracy.csv"
+    measured = {(r["arm"], r["normalizer"], r["n"]): r for r in results["summary"]}
+    published = {(r["normalizer"], r["n"]): r["accuracy"] for r in results["published"]}
+    assert [int(row[0]) for row in rows] == results["settings"]["sizes"]
+    for row in rows:
+        at = dict(zip(head, row))
+        n = int(at["items n"])
+        for normalizer in ("softmax", "adaptive", "entropy_target:nats=0.1", "hard"):
+            line = measured["paper", normalizer, n]
+            assert [float(at[f"{normalizer}: {part}"]) for part in ("accuracy", "low", "high")] == [
+                line["accuracy"], line["accuracy_low"], line["accuracy_high"]]
+        theirs = at["softmax, published: accuracy"]
+        assert (float(theirs) if theirs else None) == published.get(("softmax", n))
+
+
+def test_a_table_as_csv_is_the_table_as_it_stands_with_every_digit(browser, made):
+    results, path = made("retrieval")
+    with opened(browser, path) as page:
+        page.get_by_role("button", name="accuracy").click()
+        name, raw = downloaded(page, "numbers", "CSV")
+        head, *rows = table_of(raw)
+        assert name == "sharpmax-numbers.csv"
+        found = [dict(zip(head, row)) for row in rows]
+        assert [float(row["accuracy"]) for row in found] == sorted(r["accuracy"] for r in results["summary"])
+        measured = {(r["arm"], r["normalizer"], str(r["n"])): r for r in results["summary"]}
+        for row in found:
+            line = measured[row["training"], row["normalizer"], row["n"]]
+            assert [float(row[f]) for f in ("accuracy low", "accuracy high", "entropy", "peak weight")] == [
+                line[f] for f in ("accuracy_low", "accuracy_high", "entropy", "peak_weight")]
+            assert (row["its bound"] == "") == (row["normalizer"] != "softmax")
+
+
+def test_the_heads_of_an_audit_as_csv(browser, made):
+    results, path = made("audit")
+    with opened(browser, path) as page:
+        _, raw = downloaded(page, "worst", "CSV")
+    head, *rows = table_of(raw)
+    heads = {(h["layer"], h["head"]): h for h in results["attention"]["heads"]}
+    assert len(rows) == len(heads)
+    for row in (dict(zip(head, cells)) for cells in rows):
+        assert float(row["peak outside, 4K"]) == heads[int(row["layer"]), int(row["head"])]["peak_outside"]["median"][-1]
+
+
+def path_points(path):
+    return [tuple(map(float, pair.split())) for pair in path.get("d").strip("MZ").split("L")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, scheme):
+    results, path = made("retrieval")
+    with opened(browser, path, scheme=scheme) as page:
+        name, raw = downloaded(page, "accuracy", "SVG")
+    root = ElementTree.fromstring(raw)
+    assert (name, root.tag) == ("sharpmax-accuracy.svg", SVG + "svg")
+    words = [text.text for text in root.iter(SVG + "text")]
+    assert {"Accuracy against size", "paper training", "items n", "accuracy", "chance", "softmax",
+            "softmax, published", "1M"} <= set(words)
+    curves = [p for p in root.iter(SVG + "path") if p.get("fill") == "none" and p.get("stroke-width") == "2.25"]
+    solid = [p for p in curves if not p.get("stroke-dasharray")]
+    assert {p.get("stroke") for p in solid} == {"#c24e00", "#a8467f", "#00805c", "#50585f"}
+    sizes = results["settings"]["sizes"]
+    softmax = next(p for p in solid if p.get("stroke") == "#c24e00")
+    accuracy = {r["n"]: r["accuracy"] for r in results["summary"] if (r["arm"], r["normalizer"]) == ("paper", "softmax")}
+    zero, whole = (float(t.get("y")) for s in ("0\u202f%", "100\u202f%") for t in root.iter(SVG + "text") if t.text == s)
+    found = [(zero - (y + 0.35 * 12)) / (zero - whole) for _, y in path_points(softmax)]
+    assert found == pytest.approx([accuracy[n] for n in sizes], abs=1e-3)  # coordinates have two decimals
+    # The published curves are dashed with hollow dots.
+    dashed = [p for p in curves if p.get("stroke-dasharray") == "5 5" and len(path_points(p)) > 2]
+    assert [len(path_points(p)) for p in dashed] == [11, 11]
+    assert sum(c.get("fill") == "#ffffff" for c in root.iter(SVG + "circle")) == 22 + 2
+    assert len([p for p in root.iter(SVG + "path") if p.get("fill-opacity")]) == 4  # intervals
+
+
+def test_a_chart_as_png_is_large_and_not_blank(browser, made):
+    with opened(browser, made("audit")[1], scheme="dark") as page:
+        name, raw = downloaded(page, "by-length", "PNG")
+    width, height, shares = pixels_of(browser, raw)
+    assert name == "sharpmax-by-length-heads-that-are-blunt.png" and width >= 1720 and height >= 700
+    assert shares["#ffffff"] > 0.8 and shares["#c24e00"] > 0.001 and len(shares) > 10
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_all_that_a_page_holds_of_a_result_comes_as_json(browser, made, kind):
+    results, path = made(kind)
+    with opened(browser, path) as page:
+        name, raw = downloaded(page, "provenance", "JSON")
+        held = page.evaluate("JSON.parse(document.getElementById('results').textContent).results")
+    data = json.loads(raw)
+    assert data == {"schema": "sharpmax.page/1", "results": held}
+    assert name == ("sharpmax-compared-data.json" if isinstance(results, list) else "sharpmax-data.json")
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", "\t=1", " =1"]
+
+
+def test_hostile_names_are_inert_in_downloads(browser, tmp_path):
+    results = synthetic_results("paper")
+    results["arms"][0]["training"] |= {text: text for text in [*FORMULAS, *HOSTILE, "two\nlines,\"quoted\"", "nul\0and\x1b"]}
+    for row in [*results["summary"], *results["results"], *results["heat_maps"]]:
+        if row["normalizer"] == "hard":
+            row["normalizer"] = HOSTILE[1] + "\u202e&"
+        if row["normalizer"] == "adaptive":
+            row["normalizer"] = "=1+1"
+    with opened(browser, write_page(results, tmp_path / "page.html")) as page:
+        for summary in page.query_selector_all("#accuracy summary"):
+            summary.click()
+        for box in page.query_selector_all("#accuracy input[type=checkbox]"):
+            box.check()
+        _, table = downloaded(page, "provenance", "CSV")
+        _, curves = downloaded(page, "accuracy", "CSV")
+        _, svg = downloaded(page, "accuracy", "SVG")
+        downloaded(page, "accuracy", "PNG")
+        assert page.evaluate("window.pwned") is None
+    rows = table_of(table)
+    cells = [cell for row in rows for cell in row]
+    assert not [cell for cell in cells if cell.lstrip()[:1] in "=+-@" and cell.strip()]
+    assert ["'" + FORMULAS[0]] * 2 in rows and HOSTILE[1] in cells
+    assert b"\x00" not in table and b"\x1b" not in table and "\u202e" not in table.decode()
+    assert "'=1+1: accuracy" in table_of(curves)[0]
+    root = ElementTree.fromstring(svg)
+    assert {e.tag for e in root.iter()} <= {SVG + t for t in ("svg", "rect", "path", "circle", "text")}
+    names = [text.text for text in root.iter(SVG + "text")]
+    assert any(name.startswith("</script><img src=x onerror") for name in names)
+    assert not any(set(e.keys()) & {"href", "onload", "onerror", "style"} for e in root.iter())
+
+
+def head_shown(page):
+    return page.text_content("#head h3").removeprefix("Head ")
+
+
+def go(page, place):
+    page.evaluate("(place) => { location.hash = place; }", place)
+    page.wait_for_timeout(50)
+
+
+def in_sight(page, selector):
+    return page.eval_on_selector(selector, """(part) => {
+      const {top, bottom} = part.getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    }""")
+
+
+def test_an_address_leads_to_a_head_and_a_choice_is_put_into_it(browser, made):
+    path = made("audit")[1]
+    with opened(browser, path, place="#head-2.1") as page:
+        assert head_shown(page) == "2.1" and in_sight(page, "#head")
+        go(page, "head-0.2")
+        assert head_shown(page) == "0.2"
+        page.click("[data-head='3.0']")
+        assert page.evaluate("location.hash") == "#head-3.0" and head_shown(page) == "3.0"
+        page.locator("#contents").get_by_role("link", name="By length").click()
+        page.wait_for_timeout(600)  # scrolling is smooth
+        assert in_sight(page, "#by-length h2") and head_shown(page) == "3.0"
+
+
+def test_addresses_within_a_page_of_several_results(browser, made):
+    path = made("combined")[1]
+    with opened(browser, path, place="#3/head-2.1") as page:
+        assert page.text_content("#tabs [aria-current]").startswith("3: audit") and head_shown(page) == "2.1"
+        page.click("[data-head='1.2']")
+        assert page.evaluate("location.hash") == "#3/head-1.2"
+        go(page, "2/head-0.1")
+        assert page.text_content("#tabs [aria-current]").startswith("2: audit") and head_shown(page) == "0.1"
+        assert len(page.query_selector_all("main > section#heads")) == 1
+        page.locator("#contents").get_by_role("link", name="The worst heads").click()
+        page.wait_for_timeout(600)
+        assert page.evaluate("location.hash") == "#2/worst" and in_sight(page, "#worst h2")
+        page.locator("#tabs").get_by_role("link", name="1: retrieval").click()
+        page.wait_for_selector("#accuracy")
+        # The way to the results for those who read by keyboard changes no view.
+        page.focus(".skip")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(50)
+        assert page.evaluate("document.activeElement.id") == "main" and page.query_selector("#accuracy")
+
+
+NOWHERE = ["#%", "#%E0%A4%A", "#head-99.1", "#head-", "#2/head-<img src=x onerror=pwned=1>", "#9", "#/", "#__proto__",
+           "#constructor/x", "#' + alert(1) + '", "#results"]
+
+
+@pytest.mark.parametrize("kind", ["audit", "combined"])
+def test_an_address_that_means_nothing_changes_nothing(browser, made, kind):
+    path = made(kind)[1]
+    for place in NOWHERE[:2]:
+        with opened(browser, path, place=place) as page:
+            assert page.query_selector("#provenance .tools")
+    with opened(browser, path) as page:
+        for place in NOWHERE:
+            go(page, "2/head-1.1" if kind == "combined" else "head-1.1")
+            go(page, place)
+            assert head_shown(page) == "1.1", place
+        assert page.evaluate("window.pwned") is None

@@ -1,0 +1,45 @@
+"""One page of every kind, of invented results: what every page must hold to is tested on all of them.
+
+A new kind of page is a line here.
+"""
+from synthetic_audit import synthetic_audit
+from synthetic_results import synthetic_results
+
+
+def two_audits(**shape):
+    """The same heads before and after something that sharpens every other one."""
+    before, after = (synthetic_audit(("attention",), **shape) for _ in range(2))
+    after["settings"]["model"]["normalizer"] = "entropy_target:nats=1"
+    after["command"] += " --normalizer entropy_target:nats=1"
+    measured = after["attention"]
+    for head in measured["heads"][::2]:
+        for part in ("median", "low", "high"):
+            head["peak_outside"][part] = [p and min(1.0, 1.5 * p + 0.1 * head["layer"]) for p in head["peak_outside"][part]]
+            head["entropy"][part] = [e and 0.5 * e for e in head["entropy"][part]]
+    measured["blunt_heads"] = [n // 2 for n in measured["blunt_heads"]]
+    measured["median_over_heads"]["peak_outside"] = [min(1.0, 1.5 * p) for p in measured["median_over_heads"]["peak_outside"]]
+    return [before, after]
+
+
+def two_losses():
+    """Loss by position, under two normalizers."""
+    def losses(normalizer, shift):
+        buckets = [{"from": a, "to": b, "tokens": 100 * i + 100, "loss": 4 - 0.3 * i + shift * i,
+                    "low": 3.9 - 0.3 * i + shift * i, "high": 4.1 - 0.3 * i + shift * i, "perplexity": 50.0}
+                   for i, (a, b) in enumerate([(0, 128), (128, 512), (512, 2048), (2048, 4096)])]
+        return {"schema": "sharpmax.perplexity/1", "sharpmax": "0.0.0", "command": f"sharpmax perplexity --normalizer {normalizer}",
+                "settings": {"model": {"file": "models/made-up.gguf", "architecture": "llama", "layers": 4, "heads": 3,
+                                       "trained_context": 2048, "normalizer": normalizer},
+                             "text": "book.txt", "tokens": 4096, "length": 4096, "fingerprint": "0123", "special": False},
+                "complete": True, "seconds": 3.5, "all": {**buckets[2], "from": 0, "to": 4096}, "likeliest_right": 0.4,
+                "buckets": buckets, "chunks": [{"first": 0, "likeliest": 3, "losses": [4.0, 3.5, None]}]}
+    return [losses("softmax", 0.0), losses("adaptive", 0.05)]
+
+
+PAGES = {
+    "retrieval": lambda: synthetic_results("both"),
+    "audit": synthetic_audit,
+    "combined": lambda: [synthetic_results("paper"), *two_audits()],
+    "runs": lambda: [synthetic_results("paper"), synthetic_results("both"), synthetic_results("paper", seed=8)],
+    "losses": two_losses,
+}
