@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/figure/drawing/words.h"
 #include "report/figure/retrieval_drawings.h"
 #include "report/figure/values.h"
-#include "report/figure/words.h"
 
 namespace sharpmax::report {
 namespace {

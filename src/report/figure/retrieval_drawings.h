@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "report/figure/chart.h"
+#include "report/figure/drawing/chart.h"
 #include "report/figure/retrieval_rows.h"
 
 namespace sharpmax::report {

@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "report/figure/bars.h"
+#include "report/figure/drawing/bars.h"
+#include "report/figure/drawing/words.h"
 #include "report/figure/retrieval_drawings.h"
-#include "report/figure/words.h"
 
 namespace sharpmax::report {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 #include <utility>
 
-#include "report/figure/cells.h"
+#include "report/figure/drawing/cells.h"
+#include "report/figure/drawing/words.h"
 #include "report/figure/retrieval_drawings.h"
 #include "report/figure/values.h"
-#include "report/figure/words.h"
 
 namespace sharpmax::report {
 namespace {

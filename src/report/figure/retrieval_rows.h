@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/figure/chart.h"
-#include "report/figure/palette.h"
+#include "report/figure/drawing/chart.h"
+#include "report/figure/drawing/palette.h"
 
 namespace sharpmax::report {
 

@@ -1,7 +1,7 @@
-#include "report/figure/ramp_legend.h"
+#include "report/figure/drawing/ramp_legend.h"
 
-#include "report/figure/heading.h"
-#include "report/figure/words.h"
+#include "report/figure/drawing/heading.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {

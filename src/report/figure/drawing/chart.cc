@@ -1,4 +1,4 @@
-#include "report/figure/chart.h"
+#include "report/figure/drawing/chart.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "report/figure/heading.h"
-#include "report/figure/svg.h"
-#include "report/figure/words.h"
+#include "report/figure/drawing/heading.h"
+#include "report/figure/drawing/svg.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {
@@ -58,6 +58,7 @@ class ChartDrawing {
     Svg svg(kWidth, std::ceil(box_.lower + 62.0), chart_.title, described(chart_));
     heading_.draw(svg);
     draw_axes(svg);
+    for (const Zone& zone : chart_.zones) draw_zone(svg, zone);
     for (const Mark& mark : chart_.marks) draw_mark(svg, mark);
     if (chart_.reference) draw_reference(svg, *chart_.reference);
     for (const Curve& curve : chart_.curves) draw_curve(svg, curve);
@@ -121,6 +122,15 @@ class ChartDrawing {
               .at = {0.5 * (box_.left + box_.right), box_.lower + 43.0},
               .size = kTextSize,
               .anchor = Anchor::middle});
+  }
+
+  void draw_zone(Svg& svg, const Zone& zone) const {
+    const Place corners[] = {{x(zone.from), y(zone.low)},
+                             {x(zone.to), y(zone.low)},
+                             {x(zone.to), y(zone.high)},
+                             {x(zone.from), y(zone.high)}};
+    svg.polygon(corners, Paint::grey, kBandOpacity);
+    svg.text({.text = zone.name, .at = {corners[3].x + 5.0, corners[3].y + 14.0}, .size = kTextSize});
   }
 
   void draw_mark(Svg& svg, const Mark& mark) const {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/figure/svg.h"
+#include "report/figure/drawing/svg.h"
 
 namespace sharpmax::report {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "report/figure/palette.h"
+#include "report/figure/drawing/palette.h"
 
 namespace sharpmax::report {
 

@@ -1,4 +1,4 @@
-#include "report/figure/palette.h"
+#include "report/figure/drawing/palette.h"
 
 #include <fmt/format.h>
 

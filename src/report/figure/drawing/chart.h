@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/figure/palette.h"
-#include "report/figure/scale.h"
+#include "report/figure/drawing/palette.h"
+#include "report/figure/drawing/scale.h"
 
 namespace sharpmax::report {
 
@@ -39,6 +39,12 @@ struct Mark {
   std::string name;
 };
 
+// A part of the plot that is shaded, between two sizes and two values.
+struct Zone {
+  std::string name;
+  double from = 0.0, to = 0.0, low = 0.0, high = 0.0;
+};
+
 struct Chart {
   std::string title;
   std::string subtitle;
@@ -46,6 +52,7 @@ struct Chart {
   std::vector<Curve> curves;  // the last lies on top
   std::optional<Reference> reference;
   std::vector<Mark> marks;
+  std::vector<Zone> zones;
 };
 
 // Whether there is a point to draw.

@@ -1,4 +1,4 @@
-#include "report/figure/utf8.h"
+#include "report/figure/drawing/utf8.h"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "report/figure/bars.h"
+#include "report/figure/drawing/bars.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "report/figure/svg.h"
-#include "report/figure/words.h"
+#include "report/figure/drawing/svg.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {

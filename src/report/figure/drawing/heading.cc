@@ -1,8 +1,8 @@
-#include "report/figure/heading.h"
+#include "report/figure/drawing/heading.h"
 
 #include <algorithm>
 
-#include "report/figure/words.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/figure/scale.h"
+#include "report/figure/drawing/scale.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "report/figure/words.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {

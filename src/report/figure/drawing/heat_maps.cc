@@ -4,11 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include "report/figure/cells.h"
-#include "report/figure/heading.h"
-#include "report/figure/ramp_legend.h"
-#include "report/figure/svg.h"
-#include "report/figure/words.h"
+#include "report/figure/drawing/cells.h"
+#include "report/figure/drawing/heading.h"
+#include "report/figure/drawing/ramp_legend.h"
+#include "report/figure/drawing/svg.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {

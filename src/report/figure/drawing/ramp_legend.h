@@ -1,7 +1,7 @@
 #pragma once
 
-#include "report/figure/cells.h"
-#include "report/figure/svg.h"
+#include "report/figure/drawing/cells.h"
+#include "report/figure/drawing/svg.h"
 
 namespace sharpmax::report {
 

@@ -1,4 +1,4 @@
-#include "report/figure/words.h"
+#include "report/figure/drawing/words.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "report/figure/utf8.h"
+#include "report/figure/drawing/utf8.h"
 
 namespace sharpmax::report {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "report/figure/heading.h"
-#include "report/figure/palette.h"
-#include "report/figure/scale.h"
+#include "report/figure/drawing/heading.h"
+#include "report/figure/drawing/palette.h"
+#include "report/figure/drawing/scale.h"
 
 namespace sharpmax::report {
 

@@ -1,10 +1,10 @@
-#include "report/figure/svg.h"
+#include "report/figure/drawing/svg.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "report/figure/words.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {

@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "report/figure/utf8.h"
-#include "report/figure/words.h"
+#include "report/figure/drawing/utf8.h"
+#include "report/figure/drawing/words.h"
 
 namespace sharpmax::report {
 namespace {
