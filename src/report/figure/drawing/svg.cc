@@ -1,0 +1,172 @@
+#include "report/figure/drawing/svg.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "report/figure/drawing/words.h"
+
+namespace sharpmax::report {
+namespace {
+
+constexpr double kRound = 8.0;
+constexpr std::string_view kFonts =
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif";
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : shown(text)) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string listed(Attributes attributes) {
+  std::string out;
+  for (const auto& [name, value] : attributes) out += fmt::format(" {}=\"{}\"", name, escaped(value));
+  return out;
+}
+
+std::string listed(std::span<const Place> places) {
+  std::string out;
+  for (const Place& place : places)
+    out += fmt::format("{}{},{}", out.empty() ? "" : " ", number(place.x), number(place.y));
+  return out;
+}
+
+std::string dashes(std::string_view dash) {
+  return dash.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dash);
+}
+
+std::string rect_of(const Box& box, double round) {
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}", number(box.left),
+                     number(box.upper), number(box.width()), number(box.height()),
+                     round > 0.0 ? fmt::format(" rx=\"{}\"", number(round)) : "");
+}
+
+std::string rules(const std::set<Paint>& fills, const std::set<Paint>& strokes, const char* Shades::*shade) {
+  std::string out;
+  for (const Paint paint : fills)
+    out += fmt::format(".{}{{fill:{}}}", shades_of(paint).name, shades_of(paint).*shade);
+  for (const Paint paint : strokes)
+    out += fmt::format(".s-{}{{stroke:{};fill:none}}", shades_of(paint).name, shades_of(paint).*shade);
+  return out;
+}
+
+}  // namespace
+
+std::string number(double value) {
+  std::string text = fmt::format("{:.2f}", value);
+  while (text.ends_with('0')) text.pop_back();
+  if (text.ends_with('.')) text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+Svg::Svg(double width, double height, std::string title, std::string described)
+    : width_(width), height_(height), title_(std::move(title)), described_(std::move(described)) {
+  const Box all{0.5, 0.5, width - 0.5, height - 0.5};
+  body_ += fmt::format("{} class=\"{} {}\"/>\n", rect_of(all, kRound), fill_class(Paint::card), "edge");
+  strokes_.insert(Paint::line);
+}
+
+std::string Svg::fill_class(Paint paint) {
+  fills_.insert(paint);
+  return shades_of(paint).name;
+}
+
+std::string Svg::stroke_class(const Stroke& stroke) {
+  strokes_.insert(stroke.paint);
+  return fmt::format("class=\"s-{}\"{}{}", shades_of(stroke.paint).name,
+                     stroke.width == 1.0 ? "" : fmt::format(" stroke-width=\"{}\"", number(stroke.width)),
+                     dashes(stroke.dash));
+}
+
+void Svg::line(Place from, Place to, const Stroke& stroke, Attributes more) {
+  body_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" {}{}/>\n", number(from.x),
+                       number(from.y), number(to.x), number(to.y), stroke_class(stroke), listed(more));
+}
+
+void Svg::polyline(std::span<const Place> places, const Stroke& stroke) {
+  body_ += fmt::format("<polyline points=\"{}\" {} stroke-linejoin=\"round\" stroke-linecap=\"{}\"/>\n",
+                       listed(places), stroke_class(stroke), stroke.dash.empty() ? "round" : "butt");
+}
+
+void Svg::polygon(std::span<const Place> places, Paint fill, double opacity) {
+  body_ += fmt::format("<polygon points=\"{}\" class=\"{}\" opacity=\"{}\"/>\n", listed(places),
+                       fill_class(fill), number(opacity));
+}
+
+void Svg::circle(Place middle, double radius, Paint fill) {
+  body_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" class=\"{}\"/>\n", number(middle.x),
+                       number(middle.y), number(radius), fill_class(fill));
+}
+
+void Svg::ring(Place middle, double radius, Paint stroke) {
+  circle(middle, radius, Paint::card);
+  body_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>\n", number(middle.x), number(middle.y),
+                       number(radius), stroke_class({stroke, 1.5}));
+}
+
+void Svg::rect(const Box& box, Paint fill, double round, Attributes more) {
+  body_ += fmt::format("{} class=\"{}\"{}/>\n", rect_of(box, round), fill_class(fill), listed(more));
+}
+
+void Svg::rect(const Box& box, std::string_view colour, double round, Attributes more) {
+  body_ += fmt::format("{} fill=\"{}\"{}/>\n", rect_of(box, round), colour, listed(more));
+}
+
+void Svg::frame(const Box& box, Paint stroke, double round) {
+  body_ += fmt::format("{} {}/>\n", rect_of(box, round), stroke_class({stroke}));
+}
+
+void Svg::path(std::string_view commands, std::string_view colour) {
+  body_ += fmt::format("<path d=\"{}\" fill=\"{}\"/>\n", commands, colour);
+}
+
+void Svg::text(const Words& words) {
+  std::string more;
+  if (words.anchor != Anchor::start)
+    more += fmt::format(" text-anchor=\"{}\"", words.anchor == Anchor::end ? "end" : "middle");
+  if (words.bold) more += " font-weight=\"600\"";
+  const std::string lead =
+      words.lead.empty() ? "" : fmt::format("<tspan font-weight=\"600\">{}</tspan> ", escaped(words.lead));
+  body_ += fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}{}\" font-size=\"{}\"{}>{}{}</text>\n",
+                       number(words.at.x), number(words.at.y), fill_class(words.paint),
+                       words.halo ? " halo" : "", number(words.size), more, lead, escaped(words.text));
+}
+
+void Svg::open(Attributes more) { body_ += fmt::format("<g{}>\n", listed(more)); }
+
+void Svg::open_cells(Place at, double scale) {
+  body_ += fmt::format("<g transform=\"translate({} {}) scale({:.5g})\" shape-rendering=\"crispEdges\">\n",
+                       number(at.x), number(at.y), scale);
+}
+
+void Svg::close() { body_ += "</g>\n"; }
+
+std::string Svg::written() const {
+  const auto in = [&](const char* Shades::*shade) {
+    return fmt::format(
+        "{0}.edge{{stroke:{1}}}.halo{{paint-order:stroke;stroke:{2};stroke-width:4px;stroke-linejoin:round}}",
+        rules(fills_, strokes_, shade), shades_of(Paint::line).*shade, shades_of(Paint::card).*shade);
+  };
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "role=\"img\" "
+      "font-family=\"{2}\">\n<title>{3}</title>\n<desc>{4}</desc>\n<style>{5}@media "
+      "(prefers-color-scheme:dark){{{6}}}"
+      "</style>\n{7}</svg>\n",
+      number(width_), number(height_), kFonts, escaped(title_), escaped(described_), in(&Shades::light),
+      in(&Shades::dark), body_);
+}
+
+}  // namespace sharpmax::report
