@@ -1,7 +1,7 @@
 // Curves over sizes on a logarithmic axis, by uPlot.
 //
 // A chart is described by {curves, sizes, label, top, percent, reference}, and where they differ from items n by
-// {across: {label, symbol, ticks, format}}; {bottom} makes its values logarithmic, from there to top; {least} is where
+// {across: {label, symbol, ticks, tick, format}}; {bottom} makes its values logarithmic, from there to top; {least} is where
 // other values begin, 0 unless told; {about} says in a picture of it what the section's title does not; {marks} are
 // vertical lines, {at, name}; {legend: true} names the curves below where their ends have no room for it, or do not
 // reach the largest size. A curve is {name, look, points, format, hollow, bare, unlisted}, its points
@@ -165,7 +165,7 @@ function sizeAxis(across, sizes) {
         .map(([n, at]) => {
           if (next - at < kLeastTickGap) return "";
           next = at;
-          return shortCount(n);
+          return (across.tick ?? shortCount)(n);
         })
         .reverse();
     },

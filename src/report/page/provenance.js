@@ -103,15 +103,3 @@ function trainingTable(data) {
     body,
   );
 }
-
-// Of results that say how they were made in the plainest way: {command, sharpmax, created, seconds}.
-function showPlainProvenance(data) {
-  const place = section("provenance", "How these numbers were made");
-  if (data.command) place.append(node("pre", {}, node("code", {}, data.command)));
-  const pairs = [
-    ...(data.sharpmax ? [["sharpmax", data.sharpmax]] : []),
-    ...(data.created ? [["date", data.created]] : []),
-    ...(data.seconds ? [["time taken", `${decimal(data.seconds, 1)} s`]] : []),
-  ];
-  place.append(node("dl", {}, ...pairs.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)])));
-}
