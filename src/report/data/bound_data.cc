@@ -40,7 +40,7 @@ Json softmax_of(const Json& results) {
 
 Json bound_data(const Json& results, std::size_t room) {
   static const std::vector<Column> kColumns = {
-      {"normalizer", Column::text, true},   {"n", Column::number, true},    {"high", Column::number, true},
+      {"normalizer", Column::text, true},   {"n", Column::size, true},      {"high", Column::number, true},
       {"untied_low", Column::number, true}, {"low", Column::number},        {"found_by", Column::text},
       {"moves_with_level", Column::truth},  {"sums_to_one", Column::truth}, {"ceiling", Column::number},
       {"weight_high", Column::number},      {"weight_low", Column::number},

@@ -6,7 +6,7 @@ namespace sharpmax::report {
 nlohmann::ordered_json demo_data(const nlohmann::ordered_json& results, std::size_t room) {
   static const std::vector<Column> kColumns = {
       {"normalizer", Column::text, true},
-      {"n", Column::number, true},
+      {"n", Column::size, true},
       {"needle_share", Column::number, true},
       {"entropy", Column::number, true},
       {"peak_key", Column::number},

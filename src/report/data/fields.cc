@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sharpmax/error.h"
+
 namespace sharpmax::report {
 namespace {
 
@@ -12,11 +14,17 @@ using Json = nlohmann::ordered_json;
 
 // get() of the wrong type throws; of the right one its value is not needed.
 const Json& checked(const Json& value, Column::Type type) {
-  if (type == Column::truth)
+  if (type == Column::truth) {
     value.get_ref<const bool&>();
-  else if (value.is_null())
     return value;
-  else if (type == Column::text)
+  }
+  if (type == Column::size) {
+    if (const double size = value.get<double>(); !(size > 0.0))
+      throw Error(ErrorCode::bad_argument, fmt::format("report: a size is {}; it must be above 0", size));
+    return value;
+  }
+  if (value.is_null()) return value;
+  if (type == Column::text)
     value.get_ref<const std::string&>();
   else
     static_cast<void>(value.get<double>());
@@ -37,6 +45,11 @@ std::vector<std::size_t> sizes_of(const Json& rows, const std::vector<Column>& c
 
 Fields& Fields::numbers(std::initializer_list<const char*> names) {
   for (const char* name : names) to_[name] = checked(from_.at(name), Column::number);
+  return *this;
+}
+
+Fields& Fields::sizes(std::initializer_list<const char*> names) {
+  for (const char* name : names) to_[name] = checked(from_.at(name), Column::size);
   return *this;
 }
 

@@ -11,13 +11,14 @@
 namespace sharpmax::report {
 
 // Copies fields of one object. Each throws what at() and get() throw where a field is missing or of another
-// type.
+// type, and Error{bad_argument} where a size is none.
 class Fields {
  public:
   explicit Fields(const nlohmann::ordered_json& from) : from_(from) {}
 
   Fields& numbers(std::initializer_list<const char*> names);  // null: not measured
   Fields& texts(std::initializer_list<const char*> names);    // null: none
+  Fields& sizes(std::initializer_list<const char*> names);    // above 0: axes are logarithmic
   Fields& truths(std::initializer_list<const char*> names);
   // Where it came from: version and command; the date and how long it took where they are told.
   Fields& origin();
@@ -31,7 +32,7 @@ class Fields {
 
 // A column of a table over objects of one kind.
 struct Column {
-  enum Type { number, text, truth };
+  enum Type { number, size, text, truth };
 
   const char* name;
   Type type = number;

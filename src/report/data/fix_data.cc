@@ -69,7 +69,7 @@ class NormalizerMap {
 };
 
 Json change_of(const Json& change) {
-  return Fields(change).numbers({"from", "to", "tokens", "plain", "change", "low", "high"}).take();
+  return Fields(change).sizes({"to"}).numbers({"from", "tokens", "plain", "change", "low", "high"}).take();
 }
 
 Json flips_of(const Json& flips) {
@@ -82,7 +82,8 @@ Json comparison_of(const Json& comparison) {
   for (const Json& change : comparison.at("by_position")) kept["by_position"].push_back(change_of(change));
   kept["by_length"] = Json::array();
   for (const Json& flips : comparison.at("by_length")) {
-    Json line = Fields(flips).numbers({"length"}).take();
+    Json line{{"length", nullptr}};  // of a file of questions
+    if (!flips.at("length").is_null()) line = Fields(flips).sizes({"length"}).take();
     line.update(flips_of(flips));
     kept["by_length"].push_back(std::move(line));
   }

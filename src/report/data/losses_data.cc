@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json bucket_of(const Json& bucket) {
-  return Fields(bucket).numbers({"from", "to", "tokens", "loss", "low", "high", "perplexity"}).take();
+  return Fields(bucket).sizes({"to"}).numbers({"from", "tokens", "loss", "low", "high", "perplexity"}).take();
 }
 
 // The mean over a chunk's tokens; null where one of them was not a number, as in the results.

@@ -1,9 +1,261 @@
-// The page of what the weights prove.
+// The page of `sharpmax bound MODEL`: what the weights alone prove of every head, whatever the text.
 
-function boundModelLabel() {
-  return "what the weights prove";
+function boundModelLabel({model}) {
+  return `bounds of ${fileName(model.file)}`;
 }
 
-function showBoundModel() {
-  showTitle("what the weights prove", "what the weights prove");
+function showBoundModel(data) {
+  const heads = rowObjects(data.table);
+  for (const row of data.attained) {
+    const head = heads.find((one) => one.layer === row.layer && one.head === row.head);
+    if (head) head.attained = row;
+  }
+  showTitle("bounds of a model", `${fileName(data.model.file)}: what no input can do`);
+  showVerdict(data.verdict);
+  if (!heads.length) return;
+  showTiles(...boundModelTiles(data, heads));
+  const open = showBoundHeads(data, heads);
+  showAttained(heads.filter(({attained}) => attained), open);
+  showBoundLayers(heads);
+  showBoundTable(data, heads, open);
+  const surest = surestFirst(heads)[0];
+  if (surest.spread !== null) offerRow(twoLevelRow(0, surest.spread));
+}
+
+function surestFirst(heads) {
+  return [...heads].sort((a, b) => (a.spread ?? Infinity) - (b.spread ?? Infinity));
+}
+
+function spreadText(value) {
+  if (value === null || value === undefined) return kNone;
+  return value < 100 ? value.toFixed(1) : count(value);
+}
+
+function lengthText({log10_length: log10}) {
+  return sizeFromLog10(log10);
+}
+
+function boundModelTiles({horizon, peak, attained}, heads) {
+  const useful = heads.filter((head) => head.useful).length;
+  const surest = surestFirst(heads)[0];
+  const sharp = attained.filter((row) => row.peak > peak).length;
+  return [
+    tile(count(useful), `of ${plural(heads.length, "head")}`, `have a length within ${count(horizon)} tokens from which no key has ${setting(peak)}`, useful ? "green" : "vermillion"),
+    tile(spreadText(surest.spread), "the least spread", `scores of head ${headName(surest)} lie within it`, "blue"),
+    tile(sizeFromLog10(surest.log10_length), "tokens", `the surest length, head ${headName(surest)}`, "blue"),
+    attained.length
+      ? tile(count(sharp), `of ${plural(attained.length, "head")} tried`, `some text still gives one key more than ${setting(peak)} at ${count(Math.max(...attained.map(({length}) => length)))} tokens`, "vermillion")
+      : null,
+  ];
+}
+
+const kBoundStatistics = [
+  {
+    name: "length at which a peak is lost",
+    field: "log10_length",
+    low: sizeFromLog10,
+    say: (head) => `lost from ${lengthText(head)} tokens on${head.useful ? "" : ", so nothing useful is promised"}`,
+  },
+  {name: "spread at most", field: "spread", low: spreadText, say: (head) => `scores spread at most ${spreadText(head.spread)}`},
+  {name: "share of it reached", field: "reached", low: percent, say: (head) => `${percent(head.reached)} of the certified spread reached`},
+];
+
+// The share of the certified spread that tokens, or hidden states of the right size, were found to reach.
+function reachedShare({attained, norm_reached: reached, spread}) {
+  const found = attained?.spread ?? reached ?? null;
+  return found === null || !spread ? null : Math.min(1, found / spread);
+}
+
+function showBoundHeads(data, heads) {
+  for (const head of heads) head.reached = reachedShare(head);
+  const state = {statistic: kBoundStatistics[0], head: null};
+  const readout = node("p", {class: "readout"}, "Point at a cell to read it.");
+  const legend = node("div");
+  const panel = node("div", {id: "head"});
+  const say = (head) => (readout.textContent = shown(`Head ${headName(head)}: ${state.statistic.say(head)}`));
+  const grid = headGrid({heads}, {say, choose: (head) => choose(head)});
+  const open = (head, scroll) => {
+    if (state.head) grid.cells.get(state.head).setAttribute("aria-selected", "false");
+    state.head = head;
+    grid.cells.get(head).setAttribute("aria-selected", "true");
+    grid.stopAt(head);
+    panel.replaceChildren(...headWords(head, data));
+    if (scroll) panel.scrollIntoView({block: "nearest"});
+  };
+  const choose = (head) => {
+    open(head, true);
+    rememberPlace(`head-${headName(head)}`);
+  };
+  findPlaces((place) => {
+    const head = heads.find((one) => place === `head-${headName(one)}`);
+    if (head) open(head, true);
+    return head !== undefined;
+  });
+  const colour = () => {
+    const {field, low, say: words} = state.statistic;
+    const known = heads.map((head) => head[field]).filter((value) => value !== null && value !== undefined);
+    const scale = known.length ? scaleBetween(known.map(logOf(field)), (v) => low(unlogOf(field)(v))) : null;
+    legend.replaceChildren(...(scale ? [rampLegend(scale.low, scale.high)] : []));
+    for (const [head, cell] of grid.cells) {
+      const value = head[field] ?? null;
+      cell.className = value === null ? "unknown" : "";
+      cell.style.backgroundColor = value === null ? "" : ramp(scale.share(logOf(field)(value)));
+      cell.dataset.value = value;
+      cell.setAttribute("aria-label", shown(`Head ${headName(head)}: ${words(head)}`));
+    }
+  };
+  const names = kBoundStatistics.map(({name}) => name);
+  section(
+    "heads",
+    "Every head",
+    "One cell is one head, a layer to a line. Dark: a length is near; bright: astronomic, so that the bound promises nothing. Choose one by click, or by arrow keys and Enter.",
+  ).append(
+    node(
+      "div",
+      {class: "controls"},
+      choice("Colour by", names, state.statistic.name, (name) => {
+        state.statistic = kBoundStatistics[names.indexOf(name)];
+        colour();
+      }),
+    ),
+    node("div", {class: "heads-beside"}, node("div", {}, scrolling("Layers and heads", grid.table), legend, readout), panel),
+  );
+  colour();
+  open(surestFirst(heads)[0], false);
+  return choose;
+}
+
+// Spreads and lengths cover orders of magnitude; their colours go by the logarithm.
+function logOf(field) {
+  return (value) => (field === "reached" ? value : Math.log10(Math.max(value, 1e-3)));
+}
+
+function unlogOf(field) {
+  return (value) => (field === "reached" ? value : 10 ** value);
+}
+
+function headWords(head, {peak, horizon}) {
+  const claim = head.useful
+    ? `From ${sizeFromLog10(head.log10_length)} tokens on no input at all can give any key more than ${setting(peak)} of the weight.`
+    : `The bound says nothing useful: it allows lengths up to ${sizeFromLog10(head.log10_length)} tokens, and a text has at most ${count(horizon)}.`;
+  const pairs = [
+    ["spread at most", spreadText(head.spread)],
+    ["by norms of the weights", spreadText(head.norm_spread)],
+    ["by all pairs of tokens", spreadText(head.vocabulary_spread)],
+    ["share of it reached", percent(head.reached ?? null)],
+    ...(head.window ? [["window", `${count(head.window)} keys`]] : []),
+  ];
+  const made = [node("h3", {}, `Head ${headName(head)}`), node("p", {}, claim), definitions(pairs)];
+  if (head.attained) made.push(node("p", {}, ...attainedWords(head.attained)));
+  return made;
+}
+
+function tokenText({text, token}) {
+  return node("code", {title: `token ${token}`}, text === "" ? `token ${token}` : `‘${text}’`);
+}
+
+function attainedWords({length, spread, peak, query, high, low}) {
+  return [
+    `A sequence of ${count(length)} tokens was found whose scores spread over ${spreadText(spread)}, and one that gives a key ${weightText(peak)} of the weight. The query `,
+    tokenText(query),
+    " scores highest on ",
+    tokenText(high),
+    `, ${plural(high.offset, "token")} before it, and lowest on `,
+    tokenText(low),
+    `, ${plural(low.offset, "token")} before.`,
+  ];
+}
+
+function headOpener(open) {
+  return (_, head) => {
+    const button = node("button", {type: "button", class: "link"}, headName(head));
+    button.addEventListener("click", () => open(head));
+    return button;
+  };
+}
+
+function showAttained(heads, open) {
+  if (!heads.length) return;
+  const place = section(
+    "attained",
+    "What tokens attain",
+    "In layer 0, where every token can be tried: how far the scores of a real sequence spread beside what is certified, and the largest weight that a sequence of that length was found to give one key.",
+  );
+  const most = Math.max(...heads.map(({spread}) => spread ?? 0), 1e-9);
+  const table = sortable(
+    "all-attained",
+    [
+      ["head", ({layer, head}) => layer + head / 1e4, headOpener(open)],
+      ["certified", (h) => h.spread, spreadText],
+      ["attained", (h) => h.attained.spread, spreadText],
+      ["largest weight", (h) => h.attained.peak, weightText],
+      ["tokens", (h) => h.attained.length, count],
+      ["query", (h) => h.attained.query.text, (_, h) => tokenText(h.attained.query)],
+      ["best key", (h) => h.attained.high.text, (_, h) => tokenText(h.attained.high)],
+      ["worst key", (h) => h.attained.low.text, (_, h) => tokenText(h.attained.low)],
+      ["attained, of certified", (h) => h.reached, (_, h) => shareBar(0, h.attained.spread / most, "vermillion", h.spread / most)],
+    ],
+    heads,
+  );
+  place.append(scrolling("What tokens attain", table, "tall"));
+  place.append(node("p", {class: "note"}, "Bar: the attained spread; dotted line: the certified one."));
+}
+
+// Certified spreads by layer: the least, the median and the most.
+function showBoundLayers(heads) {
+  const layers = [...groupedByLayer(heads)].sort((a, b) => a[0] - b[0]);
+  if (layers.length < 2) return;
+  const lines = layers.map(([layer, members]) => {
+    const sorted = surestFirst(members);
+    return {layer, surest: sorted[0], median: sorted[Math.floor(sorted.length / 2)], most: sorted.at(-1)};
+  });
+  const table = sortable(
+    "all-layers",
+    [
+      ["layer", (l) => l.layer, count],
+      ["least spread", (l) => l.surest.spread, spreadText],
+      ["median", (l) => l.median.spread, spreadText],
+      ["most", (l) => l.most.spread, spreadText],
+      ["surest head", (l) => l.surest.head, (_, l) => headName(l.surest)],
+      ["its length", (l) => l.surest.log10_length, (_, l) => lengthText(l.surest)],
+    ],
+    lines,
+  );
+  section("layers", "By layer", "Certified spreads over the heads of a layer.").append(scrolling("Spreads by layer", table, "tall"));
+}
+
+function showBoundTable(data, heads, open) {
+  const columns = columnsThere(data.table, [
+    ["head", ({layer, head}) => layer + head / 1e4, headOpener(open)],
+    ["spread at most", (h) => h.spread, spreadText],
+    ["by norms", (h) => h.norm_spread, spreadText, "norm_spread"],
+    ["by tokens", (h) => h.vocabulary_spread, spreadText, "vocabulary_spread"],
+    ["reached by norms", (h) => h.norm_reached, spreadText, "norm_reached"],
+    ["log10 of the length", (h) => h.log10_length, (v) => decimal(v, 2)],
+    ["length", (h) => h.log10_length, (_, h) => lengthText(h)],
+    ["useful", (h) => h.useful, (v) => (v ? "yes" : "no")],
+    ["window", (h) => h.window, count, "window"],
+  ]);
+  const place = section("numbers", "All numbers", "The surest head first. A heading sorts by its column.");
+  const holder = node("div");
+  const every = "all";
+  const state = {layer: every, only: every};
+  const filters = {[every]: () => true, useful: (h) => h.useful, "tokens tried": (h) => h.attained !== undefined};
+  const show = () => {
+    const rows = surestFirst(heads).filter((h) => filters[state.only](h) && (state.layer === every || String(h.layer) === state.layer));
+    holder.replaceChildren(
+      rows.length ? scrolling("All heads", sortable("all-rows", columns, rows), "tall") : node("p", {class: "note"}, "No head is such."),
+    );
+  };
+  const layers = [every, ...distinct(heads.map(({layer}) => String(layer)))];
+  const set = (name) => (value) => {
+    state[name] = value;
+    show();
+  };
+  place.append(
+    node("div", {class: "controls"}, choice("Layer", layers, every, set("layer")), choice("Heads", Object.keys(filters), every, set("only"))),
+    holder,
+  );
+  leftOutNote(place, data);
+  show();
 }

@@ -140,7 +140,8 @@ function positionCurve(buckets, name, colour, point, more = {}) {
   return {name, look: {colour, dash: []}, format: nats, points, ...more};
 }
 
-function beforeAfterChart({rule: name, held_out: {by_position: buckets}}) {
+function beforeAfterChart({rule: name, held_out: held}) {
+  const buckets = byPosition(held.by_position);
   const after = ({plain, change}) => (plain === null || change === null ? null : plain + change);
   return {
     label: "nats a token",
@@ -155,7 +156,8 @@ function beforeAfterChart({rule: name, held_out: {by_position: buckets}}) {
   };
 }
 
-function changeChart({rule: name, held_out: {by_position: buckets}}) {
+function changeChart({rule: name, held_out: held}) {
+  const buckets = byPosition(held.by_position);
   return {
     label: "change, nats a token",
     legend: true,
@@ -221,7 +223,7 @@ function lengthChart(place, trial, lengths) {
     legend: true,
     percent: true,
     top: 1.02,
-    sizes: lengths.map(({length}) => length),
+    sizes: distinct(lengths.map(({length}) => length)).sort((a, b) => a - b),
     across: kTokens,
     curves: [
       curve("as it is", {colour: "grey", dash: [7, 5]}, (at) => at.plain),

@@ -12,13 +12,14 @@ function normalizerOf({normalizer}) {
 }
 
 function showLosses(data) {
-  const {all, buckets = [], settings} = data;
+  const {all, settings} = data;
+  const buckets = byPosition(data.buckets ?? []);
   showTitle("loss by position", `${fileName(settings.model.file)}: loss on ${fileName(settings.text)}`);
   if (!data.complete) showVerdict("This run was not finished: what was measured so far is shown.");
   if (!all) return showVerdict("No chunk of the text was read to its end, so there is nothing to show.");
   showVerdict(lossSentence(data), ...withContext(buckets));
   showTiles(...lossTiles(data));
-  showLossByPosition(data);
+  showLossByPosition({...data, buckets});
   showChunks(data);
   showAllNumbers(data, kBucketColumns, [...buckets, {...all, all: true}]);
 }
@@ -70,6 +71,10 @@ function lossTiles({all, buckets, likeliest_right: right}) {
 // as wide as the others.
 function placeOf({from, to}) {
   return Math.sqrt(Math.max(from, to / 4) * to);
+}
+
+function byPosition(buckets) {
+  return [...buckets].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 // Losses do not begin at 0: the chart shows what differs.
