@@ -5,52 +5,12 @@
 #include <limits>
 #include <numeric>
 
+#include "normalizer/distribution.h"
+
 namespace sharpmax::oracle {
 namespace {
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-
-// Of p = w / mass. Rows without mass (every key masked, or every weight 0) have none of it.
-struct Distribution {
-  double mass = 0.0;
-  double entropy = 0.0;
-  double peak_weight = 0.0;
-  double effective_support = 0.0;
-  std::int64_t support = 0;
-  std::size_t peak = kNone;
-};
-
-Distribution distribution_of(const WeighedRow& row) {
-  Distribution d;
-  bool any = false;
-  for (const double w : row.weights) {
-    d.mass += w;
-    any |= w != 0.0;
-  }
-  if (!any) return d;
-  if (std::isnan(d.mass)) {
-    d.entropy = d.peak_weight = d.effective_support = d.mass;
-    return d;
-  }
-  for (std::size_t j = 0; j < row.weights.size(); ++j) {
-    const double p = row.weights[j] / d.mass;
-    d.support += p > 0.0;
-    if (row.scores[j] != kMasked && (d.peak == kNone || p > row.weights[d.peak] / d.mass)) d.peak = j;
-  }
-  const double top = row.weights[d.peak];
-  double rest = 0.0;  // beside the peak: kept apart so that a sharp row keeps its digits
-  for (std::size_t j = 0; j < row.weights.size(); ++j) {
-    if (j == d.peak || row.weights[j] == 0.0) continue;
-    const double p = row.weights[j] / d.mass;
-    d.entropy -= p * std::log(p);
-    rest += row.weights[j];
-  }
-  d.peak_weight = top / d.mass;
-  d.entropy += d.peak_weight * std::log1p(rest / top);
-  d.effective_support = std::exp(d.entropy);
-  return d;
-}
 
 void record_top(const RowStatistics& statistics, const RowIndex& at, const WeighedRow& row,
                 std::span<std::size_t> order) {
@@ -132,13 +92,13 @@ void clear_sums(const RowStatistics& statistics, std::int64_t batch, std::int64_
 
 void record_row(const RowStatistics& statistics, const RowIndex& at, const HeadSize& size,
                 const WeighedRow& row, std::span<std::size_t> order) {
-  const Distribution d = distribution_of(row);
+  const Distribution d = distribution_of(row.scores, row.weights);
   put(statistics.log_partition, at, row.facts.log_partition);
   put(statistics.temperature, at, row.facts.temperature);
   put(statistics.threshold, at, row.facts.threshold);
   put(statistics.entropy, at, d.entropy);
   put(statistics.peak_weight, at, d.peak_weight);
-  put(statistics.peak_key, at, d.peak == kNone ? -1 : row.keys.begin + static_cast<std::int64_t>(d.peak));
+  put(statistics.peak_key, at, d.peak == kNoKey ? -1 : row.keys.begin + static_cast<std::int64_t>(d.peak));
   put(statistics.effective_support, at, d.effective_support);
   put(statistics.support, at, d.support);
   put(statistics.mass, at, d.mass);

@@ -5,9 +5,7 @@
 //   item       = a decimal number, or one of the parameter's words
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
+#include "base/decimal.h"
 #include "base/in_quotes.h"
 #include "normalizer/parameters.h"
 #include "normalizer/wording.h"
@@ -47,13 +45,9 @@ double parse_item(const Definition& definition, const ParameterSpec& spec, const
   for (std::size_t i = 0; i < spec.choices.size(); ++i) {
     if (item.text == spec.choices[i]) return may_be_auto(spec) ? kNoValue : static_cast<double>(i);
   }
-  double value = 0.0;
-  const char* const end = item.text.data() + item.text.size();
-  const auto [stop, error] = std::from_chars(item.text.data(), end, value);
-  // "inf" and "nan" read as numbers too, and are none here: they are no way to write `auto`.
-  const bool number = error == std::errc() && stop == end && std::isfinite(value);
-  if (!number || spec.kind == ParameterKind::choice) refuse_item(definition, spec, item);
-  return value;
+  const std::optional<double> value = parse_decimal(item.text);
+  if (!value || spec.kind == ParameterKind::choice) refuse_item(definition, spec, item);
+  return *value;
 }
 
 FoundParameter parse_assignment(const Definition& definition, const Piece& assignment) {

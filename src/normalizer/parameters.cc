@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
 #include <cmath>
-#include <cstdint>
 
+#include "base/decimal.h"
 #include "base/in_quotes.h"
 #include "normalizer/wording.h"
 #include "sharpmax/error.h"
@@ -19,18 +17,11 @@ namespace {
   throw Error(ErrorCode::bad_argument, "normalizer: " + message);
 }
 
-// The shortest digits that read back as the same double.
-std::string number_text(double value) {
-  char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return std::string(buffer, end);
-}
-
 std::string item_text(const ParameterSpec& spec, double value) {
   if (may_be_auto(spec) && std::isnan(value)) return std::string(spec.choices[0]);
   const bool word = spec.kind == ParameterKind::choice && value >= 0.0 &&
                     value < static_cast<double>(spec.choices.size()) && value == std::floor(value);
-  return word ? std::string(spec.choices[static_cast<std::size_t>(value)]) : number_text(value);
+  return word ? std::string(spec.choices[static_cast<std::size_t>(value)]) : decimal_text(value);
 }
 
 bool is_valid(const ParameterSpec& spec, double value) {
@@ -116,10 +107,11 @@ std::string text_of(const ParameterSpec& spec, const Parameter& parameter) {
 }
 
 bool is_default(const ParameterSpec& spec, const Parameter& parameter) {
-  return std::ranges::equal(spec.default_value, parameter.values(), [](double a, double b) {
-    return (std::isnan(a) && std::isnan(b)) ||
-           std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-  });
+  const std::span<const double> values = parameter.values();
+  return std::equal(spec.default_value.begin(), spec.default_value.end(), values.begin(), values.end(),
+                    [](double a, double b) {
+                      return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+                    });
 }
 
 }  // namespace sharpmax

@@ -56,11 +56,15 @@ string(REPLACE "@SCRIPT_HASH@" "${script_hash}" html "${html}")
 string(REPLACE "@STYLE_HASH@" "${style_hash}" html "${html}")
 string(REPLACE "@STYLE@" "${style}" html "${html}")
 string(REPLACE "@SCRIPT@" "${script}" html "${html}")
-string(FIND "${html}" "@DATA@" place)
-if(place EQUAL -1 OR html MATCHES "\\)page\"")
-  message(FATAL_ERROR "report: page.html must hold @DATA@, and no source the end of a C++ raw string")
+# What is known only when a page is written: the template is cut there.
+string(FIND "${html}" "@DATA@" data)
+string(FIND "${html}" "@PLAYGROUND@" playground)
+if(data EQUAL -1 OR NOT playground GREATER data OR html MATCHES "\\)page\"")
+  message(FATAL_ERROR "report: page.html must hold @DATA@, then @PLAYGROUND@, and no source the end of a C++ raw string")
 endif()
-string(REPLACE "@DATA@" ")page\",\n          R\"page(" html "${html}")
+foreach(cut @DATA@ @PLAYGROUND@)
+  string(REPLACE "${cut}" ")page\",\n          R\"page(" html "${html}")
+endforeach()
 
 file(WRITE ${out} "// Made by embed_page.cmake from the page's sources and uPlot.
 #include \"report/page_template.h\"

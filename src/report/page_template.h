@@ -6,7 +6,8 @@
 namespace sharpmax::report {
 
 struct PageTemplate {
-  std::string_view before;  // ends within the element that holds the data
+  std::string_view before;   // ends within the element that holds the data
+  std::string_view between;  // ends within the element that holds the playground's code
   std::string_view after;
 };
 

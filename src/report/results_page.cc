@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/base64.h"
+#include "playground/code.h"
 #include "report/kinds.h"
 #include "report/page_template.h"
 #include "sharpmax/error.h"
@@ -35,12 +37,15 @@ std::string embedded(const Json& data) {
 
 std::string results_page(std::span<const Json> results) {
   const PageTemplate page = page_template();
-  const std::size_t taken = page.before.size() + page.after.size() + kSetAside;
+  const std::string code = base64_of(playground::code());
+  const std::size_t taken = page.before.size() + page.between.size() + code.size() + page.after.size() + kSetAside;
   const std::size_t room = taken < kPage ? (kPage - taken) / std::max<std::size_t>(1, results.size()) : 0;
   Json all = Json::array();
   for (const Json& one : results) all.push_back(page_data(one, std::max(room, kLeastRoom)));
   std::string html(page.before);
   html += embedded({{"results", std::move(all)}});
+  html += page.between;
+  html += code;
   html += page.after;
   return html;
 }

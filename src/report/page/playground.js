@@ -3,12 +3,61 @@
 
 // A row of the results that is shown may be played with.
 function offerRow(row) {
-  view.rows.push(row);
+  if (isRow(row)) view.rows.push(row);
 }
 
 // The row that the playground shows now.
 function useRow(row) {
+  if (!isRow(row)) return;
+  const same = view.rows.findIndex((other) => other.name === row.name);
+  if (same < 0) view.rows.push(row);
+  else view.rows[same] = row;
   view.rows.current = row;
+  view.rows.used?.(row);
 }
 
-function showPlayground() {}
+function isRow(row) {
+  const {n, quantiles} = row ?? {};
+  return n >= 1 && quantiles?.length >= 1 && quantiles.every((score) => typeof score === "number" && Number.isFinite(score));
+}
+
+// The module is unpacked when the reader comes near.
+const kNear = "600px";
+
+function showPlayground() {
+  const part = section(
+    "playground",
+    "Playground",
+    "One row of scores, of any length: see how its weights change with the number of keys, the temperature and the normalizer. ",
+    "They are computed in this page, by the same code as everywhere in sharpmax.",
+  );
+  const body = node("div", {class: "playground asleep"}, node("p", {class: "note"}, "Starting…"));
+  part.append(body);
+  let woken = null;
+  const wake = () => (woken ??= wakePlayground(body));
+  const near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && wake(), {rootMargin: kNear});
+  near.observe(part);
+  view.ended.signal.addEventListener("abort", () => near.disconnect());
+  if (!hasPlaygroundCode()) wake();
+  findPlaces((place) => {
+    if (place !== "playground" && !place.startsWith("playground?")) return false;
+    part.scrollIntoView();
+    wake().then((playground) => playground?.goTo(place));
+    return true;
+  });
+}
+
+// The playground, or nothing where a note stands in its place.
+async function wakePlayground(body) {
+  const {signal} = view.ended;
+  try {
+    const module = await playgroundModule();
+    if (signal.aborted) return null;
+    body.classList.remove("asleep");
+    body.replaceChildren();
+    return startPlayground(body, module);
+  } catch (problem) {
+    body.replaceChildren(node("p", {class: "note"}, problem.message));
+    return null;
+  }
+}

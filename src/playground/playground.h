@@ -1,0 +1,31 @@
+// The family for a web page: what the report's playground calls, compiled to WebAssembly from the very
+// sources that the library is made of. Plain C, because that is what WebAssembly exports.
+//
+// Nothing throws or traps: a function that fails says so, and sharpmax_message() has the one sentence to
+// show. Texts are UTF-8 and end with a zero. One caller at a time.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+// {"largest_row": n, "statistics": [name, ...], "normalizers": [...]}. The normalizers are those that need
+// scores alone, told as `sharpmax attend --list --json` tells them.
+const char* sharpmax_family();
+
+// Whether the text names a normalizer; if not, sharpmax_message() says why.
+bool sharpmax_is_normalizer(const char* normalizer);
+
+// Weights of one row of beta * scores, and its statistics, in the order that sharpmax_family() names.
+// Every score and beta must be finite, 1 <= n <= largest_row. Leaves both arrays as they are if it fails.
+bool sharpmax_weigh(const char* normalizer, const double* scores, std::size_t n, double beta, double* weights,
+                    double* statistics);
+
+// Why the last of these two said no.
+const char* sharpmax_message();
+
+// Memory that the page writes into and reads from; null if there is none left.
+void* sharpmax_allocate(std::size_t bytes);
+void sharpmax_free(void* memory);
+
+}  // extern "C"

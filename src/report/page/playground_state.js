@@ -1,0 +1,109 @@
+// What the playground is told, and how it is written into an address.
+//
+// {source: "needle", "typed" or "result"; row: of the two others; gap: the needle's; typed: text; n; alone; temperature;
+//  rule: the normalizer's name; values: its parameters as text, where they are not the default}
+
+const kLongest = 65536;
+const kTemperatures = [0.05, 20];
+const kGaps = [-5, 20];
+
+function firstState() {
+  const row = view.rows.current ?? view.rows[0] ?? null;
+  return {
+    source: row ? "result" : "needle",
+    row,
+    gap: 6,
+    typed: "3 1 0.5 0 0 -1",
+    n: row ? clamped(row.n, [kLeastRow, kLongest]) : 1024,
+    alone: true,
+    temperature: 1,
+    rule: "entropy_target",
+    values: {},
+  };
+}
+
+function clamped(value, [least, largest]) {
+  return Math.min(largest, Math.max(least, value));
+}
+
+// The normalizer in its text form.
+function ruleText({rule, values}) {
+  const parts = Object.entries(values).map(([name, text]) => `${name}=${text}`);
+  return parts.length ? `${rule}:${parts.join(",")}` : rule;
+}
+
+// {rule, values} of a text form.
+function ruleOfText(text) {
+  const [rule, ...rest] = text.split(":");
+  const parts = rest.join(":").split(",").filter((part) => part);
+  return {rule, values: Object.fromEntries(parts.map((part) => [part.split("=")[0], part.split("=").slice(1).join("=")]))};
+}
+
+// The softmax that everything is compared with, and the chosen one unless it is the same.
+function rulesShown(state) {
+  const chosen = ruleText(state);
+  return chosen === "softmax" ? ["softmax"] : ["softmax", chosen];
+}
+
+function scoresOf(state, n) {
+  return state.source === "needle" ? needleAt(state.gap, n) : scoresAt(state.row, n, state.alone);
+}
+
+// The whole address is decoded once before it reaches us, so what may hold anything is encoded twice.
+function placeOf(state) {
+  const twice = (text) => encodeURIComponent(encodeURIComponent(text));
+  const own = {
+    needle: {row: "needle", gap: state.gap},
+    typed: {row: "typed", scores: state.row?.typed?.join(" ")},
+    result: {row: "result", name: state.row?.name},
+  }[state.source];
+  const all = {...own, n: state.n, t: state.temperature, rule: ruleText(state)};
+  if (state.source !== "needle" && !state.alone) all.alone = 0;
+  return "playground?" + Object.entries(all).map(([name, value]) => `${name}=${twice(value)}`).join("&");
+}
+
+// What of the state a place tells; what is wrong in it is left out, with a sentence in `problem`.
+function stateOfPlace(place, module) {
+  const told = new Map();
+  for (const part of place.replace(/^playground\??/, "").split("&")) {
+    const [name, ...rest] = part.split("=");
+    if (name) told.set(name, decoded(rest.join("=")));
+  }
+  const changes = {...rowOfPlace(told)};
+  const number = (name, key, range, whole = false) => {
+    const value = Number(told.get(name));
+    if (!told.has(name)) return;
+    if (!Number.isFinite(value)) changes.problem = `“${told.get(name).slice(0, 40)}” in the address is not a number.`;
+    else changes[key] = clamped(whole ? Math.round(value) : value, range);
+  };
+  number("n", "n", [kLeastRow, kLongest], true);
+  number("t", "temperature", kTemperatures);
+  number("gap", "gap", kGaps);
+  if (told.has("rule")) {
+    const problem = module.problemOf(told.get("rule"));
+    Object.assign(changes, problem ? {problem} : ruleOfText(told.get("rule")));
+  }
+  return changes;
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function rowOfPlace(told) {
+  const alone = told.get("alone") !== "0";
+  if (told.get("row") === "needle") return {source: "needle", alone: true};
+  if (told.get("row") === "typed") {
+    const {row, problem} = typedRow(told.get("scores") ?? "");
+    return row ? {source: "typed", row, typed: told.get("scores"), n: row.n, alone} : {problem};
+  }
+  if (told.get("row") !== "result") return {};
+  const row = view.rows.find((other) => other.name === told.get("name"));
+  return row
+    ? {source: "result", row, n: clamped(row.n, [kLeastRow, kLongest]), alone}
+    : {problem: "The row that the address names is not among those of this result."};
+}
