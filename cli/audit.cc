@@ -84,6 +84,12 @@ Command add_audit(CLI::App& program) {
       ->option_text("P")
       ->check(CLI::Range(1e-9, 1.0))
       ->group(kWhat);
+  words
+      ->add_option("--sketch", o.sketch,
+                   "Tokens of the excerpt on which every head is drawn in results; 0: none (default 512)")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 16))
+      ->group(kWhat);
   words->add_flag("--all", o.all, "Print every head, not the worst alone")->group(kResults);
   words->add_option("--head", o.head, "Print one head at every length")
       ->option_text("LAYER.HEAD")
@@ -98,8 +104,8 @@ Command add_audit(CLI::App& program) {
   add_analysis_options(*words, o.analysis);
   add_probe_options(*words, o.probe);
   // Questions are generated, and their answers have no heads to be listed by kind.
-  for (const char* other :
-       {"--text", "--tokens", "--special", "--excerpts", "--threshold", "--all", "--head", "--analysis"})
+  for (const char* other : {"--text", "--tokens", "--special", "--excerpts", "--threshold", "--sketch",
+                            "--all", "--head", "--analysis"})
     words->get_option("--probe")->excludes(other);
   return {words, [options] { return run(*options); }};
 }

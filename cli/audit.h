@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "audit/measure/findings.h"
+#include "audit/measure/head_sketch.h"
 #include "cli/audit_analysis.h"
 #include "cli/audit_probe.h"
 #include "cli/console.h"
@@ -20,6 +21,7 @@ struct AuditOptions {
   ProbeOptions probe;
   std::vector<std::int64_t> lengths;
   std::int64_t excerpts = 4;
+  std::int64_t sketch = audit::kSketchTokens;  // 0: none
   audit::Thresholds thresholds;
   std::string head;  // "layer.head"
   bool all = false, resume = false;

@@ -126,7 +126,8 @@ void add_analysis_options(CLI::App& words, AnalysisOptions& o) {
               "distance-length, distance-top, critical-top, separability, gradient, with commas; or all")
           ->option_text("LIST")
           ->group(kGroup);
-  for (const char* other : {"--excerpts", "--threshold", "--all", "--head", "--resume", "--block"})
+  for (const char* other :
+       {"--excerpts", "--threshold", "--sketch", "--all", "--head", "--resume", "--block"})
     analysis->excludes(words.get_option(other));
   const auto add = [&](const char* name, auto& value, const char* what, const char* shown) {
     return words.add_option(name, value, what)->option_text(shown)->group(kGroup)->needs(analysis);

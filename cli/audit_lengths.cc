@@ -8,8 +8,10 @@
 
 #include "audit/measure/findings_json.h"
 #include "audit/measure/reading.h"
+#include "audit/measure/sketch_json.h"
 #include "base/text_file.h"
 #include "cli/audit.h"
+#include "cli/bound_model.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -93,7 +95,10 @@ class LengthAudit {
 
   // The same for everyone who wants them; not made before somebody does.
   const Json& final_results() {
-    if (final_.is_null()) final_ = results(true);
+    if (final_.is_null()) {
+      final_ = results(true);
+      if (o_.sketch > 0) final_["sketches"] = sketches();
+    }
     return final_;
   }
 
@@ -112,6 +117,21 @@ class LengthAudit {
     if (asked > tokens)
       narrate(fmt::format("the text has {} tokens: lengths beyond are left out, and {} is measured instead",
                           grouped(tokens), grouped(plan_.lengths.back())));
+  }
+
+  // Read anew from the first excerpt: what was kept of a resumed audit does not hold it.
+  Json sketches() const {
+    const std::int64_t tokens = std::min({o_.sketch, plan_.lengths.back(), model_.configuration().context});
+    Progress progress(Progress::Elsewhere::lines);
+    progress.show(fmt::format("drawing every head over {} tokens", grouped(tokens)));
+    ModelOptions whole = o_.model;
+    whole.block = tokens;
+    const auto session = open_session(model_, whole, tokens);
+    const auto read = with_beginning(model_, excerpt(0));
+    const auto found = audit::sketch_heads(*session, std::span(read).first(static_cast<std::size_t>(tokens)));
+    std::vector<std::string> texts;
+    for (const model::Token token : found.tokens) texts.push_back(token_text(model_, token));
+    return audit::to_json(found, texts);
   }
 
   static bool is_read(const std::vector<std::optional<audit::KeptRows>>& excerpt) {

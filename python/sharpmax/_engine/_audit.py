@@ -142,6 +142,7 @@ def audit(
     lengths: typing.Union[None, int, typing.Sequence[int]] = None,
     excerpts: int = 4,
     threshold: float = 0.1,
+    sketch: int = 512,
     all: bool = False,  # noqa: A002  the command's word
     head: typing.Optional[str] = None,
     analysis: typing.Union[None, str, typing.Sequence[str]] = None,
@@ -185,6 +186,7 @@ def audit(
     lengths                  tokens; None: 64, 128, ... to the context, at most 8192
     excerpts                 read at most so many parts of the text
     threshold                a head whose median peak is below is blunt
+    sketch                   tokens of the excerpt on which every head is drawn in the results; 0: none
     all, head                str() of the result shows every head, or one: "LAYER.HEAD"
     analysis                 of "distance-length", "distance-top", "critical-top", "separability", "gradient"; or "all"
     vectors, distance, chunks, length_top, tops, critical_most, critical_lengths, level, subsets, draws, seed

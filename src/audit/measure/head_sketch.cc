@@ -1,0 +1,132 @@
+#include "audit/measure/head_sketch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/float16.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::audit {
+namespace {
+
+// Tokens of block i of `blocks` begin here.
+std::int64_t block_begin(std::int64_t i, std::int64_t tokens, std::int64_t blocks) {
+  return (i * tokens + blocks - 1) / blocks;
+}
+
+double element(const AnyTensor<4>& x, std::int64_t head, std::int64_t row, std::int64_t feature) {
+  const std::int64_t at = head * x.strides[1] + row * x.strides[2] + feature * x.strides[3];
+  if (x.dtype == DType::float16)
+    return static_cast<double>(to_float(static_cast<const float16*>(x.data)[at]));
+  return static_cast<double>(static_cast<const float*>(x.data)[at]);
+}
+
+// Scores of the block's last query, over the keys that it sees.
+std::vector<double> last_scores(const AttentionRequest& r, std::int64_t head) {
+  const std::int64_t query = r.query.shape[2] - 1, width = r.query.shape[3], last = r.key.shape[2] - 1;
+  const std::int64_t key_head = head * r.key.shape[1] / r.query.shape[1];
+  const std::int64_t first = r.window.left < 0 ? 0 : std::max<std::int64_t>(0, last - r.window.left);
+  const double scale = r.scale.value_or(1.0 / std::sqrt(static_cast<double>(width)));
+  std::vector<double> scores;
+  for (std::int64_t key = first; key <= last; ++key) {
+    double dot = 0.0;
+    for (std::int64_t f = 0; f < width; ++f)
+      dot += element(r.query, head, query, f) * element(r.key, key_head, key, f);
+    const double score = scale * dot;
+    scores.push_back(r.soft_cap > 0 ? r.soft_cap * std::tanh(score / r.soft_cap) : score);
+  }
+  return scores;
+}
+
+std::vector<double> quantiles_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::vector<double> quantiles;
+  for (std::int64_t i = 0; i < kSketchQuantiles; ++i) {
+    const double place = static_cast<double>(i) * static_cast<double>(values.size() - 1) /
+                         static_cast<double>(kSketchQuantiles - 1);
+    const auto below = static_cast<std::size_t>(place), above = std::min(below + 1, values.size() - 1);
+    quantiles.push_back(std::lerp(values[below], values[above], place - std::floor(place)));
+  }
+  return quantiles;
+}
+
+class SketchWatch final : public model::AttentionObserver {
+ public:
+  explicit SketchWatch(Sketches& sketches) : sketches_(sketches) {}
+
+  const RowStatistics* wanted(const model::AttentionBlock& block) override {
+    const std::int64_t rows = block.heads * block.tokens, size = sketches_.map_size;
+    maps_.resize(static_cast<std::size_t>(block.heads * size * size));
+    keys_.resize(static_cast<std::size_t>(rows * kSketchKeys));
+    weights_.resize(keys_.size());
+    views_.map = {maps_.data(), {1, block.heads, size, size}};
+    views_.top_keys = {keys_.data(), {1, block.heads, block.tokens, kSketchKeys}};
+    views_.top_weights = {weights_.data(), {1, block.heads, block.tokens, kSketchKeys}};
+    return &views_;
+  }
+
+  void seen(const model::AttentionBlock& block) override {
+    for (std::int64_t head = 0; head < block.heads; ++head) {
+      const std::int64_t place = block.layer * sketches_.heads_per_layer + block.first_head + head;
+      HeadSketch& sketch = sketches_.heads[static_cast<std::size_t>(place)];
+      keep_map(block.tokens, head, sketch);
+      for (const std::int64_t query : sketches_.rows) {
+        for (std::int64_t i = 0; i < kSketchKeys; ++i) {
+          sketch.top_keys.push_back(views_.top_keys(0, head, query, i));
+          sketch.top_weights.push_back(views_.top_weights(0, head, query, i));
+        }
+      }
+      const std::vector<double> scores = last_scores(*block.request, head);
+      sketch.keys = static_cast<std::int64_t>(scores.size());
+      sketch.scores = quantiles_of(scores);
+    }
+  }
+
+ private:
+  void keep_map(std::int64_t tokens, std::int64_t head, HeadSketch& sketch) const {
+    const std::int64_t size = sketches_.map_size;
+    for (std::int64_t r = 0; r < size; ++r) {
+      const auto queries =
+          static_cast<double>(block_begin(r + 1, tokens, size) - block_begin(r, tokens, size));
+      for (std::int64_t c = 0; c < size; ++c) sketch.map.push_back(views_.map(0, head, r, c) / queries);
+    }
+  }
+
+  Sketches& sketches_;
+  std::vector<double> maps_, weights_;
+  std::vector<std::int64_t> keys_;
+  RowStatistics views_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> sketched_rows(std::int64_t n) {
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t eighths : {1, 2, 4, 6, 7, 8})
+    rows.push_back(std::max<std::int64_t>(n * eighths / 8, 1) - 1);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+Sketches sketch_heads(model::Session& session, std::span<const model::Token> excerpt) {
+  const auto tokens = static_cast<std::int64_t>(excerpt.size());
+  if (tokens < 1 || session.block() < tokens)
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("sketch_heads: {} tokens; from 1 to the session's block of {} were wanted",
+                            tokens, session.block()));
+  const model::Configuration& c = session.model().configuration();
+  Sketches sketches{.tokens = {excerpt.begin(), excerpt.end()},
+                    .map_size = std::min(kSketchMap, tokens),
+                    .rows = sketched_rows(tokens),
+                    .heads_per_layer = c.heads,
+                    .heads = std::vector<HeadSketch>(static_cast<std::size_t>(c.layers * c.heads))};
+  SketchWatch watch(sketches);
+  const model::Watching watching(session, watch);
+  session.rewind(0);
+  session.feed(excerpt);
+  return sketches;
+}
+
+}  // namespace sharpmax::audit
