@@ -22,11 +22,19 @@ void make_directory(const std::filesystem::path& path) {
                                            in_quotes(path.string()), problem.message()));
 }
 
-void write_figures(const std::filesystem::path& directory, const Json& results) {
-  make_directory(directory);
-  const auto figures = report::figures_of(results);
-  for (const report::Figure& figure : figures) write_text(directory / (figure.name + ".svg"), figure.svg);
-  if (figures.empty()) narrate("--figures: these results hold nothing to draw");
+struct Folder {
+  std::filesystem::path path;
+  std::vector<report::Figure> figures;
+};
+
+// Figures of one result are in the directory itself. Of several each has its own in it, beside those that
+// they make together.
+std::vector<Folder> drawn(const std::filesystem::path& directory, std::span<const Json> results) {
+  if (results.size() == 1) return {{directory, report::figures_of(results[0])}};
+  std::vector<Folder> folders{{directory, report::figures_of(results)}};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    folders.push_back({directory / std::to_string(i + 1), report::figures_of(results[i])});
+  return folders;
 }
 
 // As a file of them would be read: what is no number is null there, and bytes that are no text are U+FFFD. So
@@ -38,14 +46,25 @@ std::vector<Json> as_saved(std::span<const Json> results) {
   return saved;
 }
 
+void write_figures(const std::vector<Folder>& folders) {
+  std::size_t written = 0;
+  for (const Folder& folder : folders) {
+    make_directory(folder.path);
+    for (const report::Figure& figure : folder.figures)
+      write_text(folder.path / (figure.name + ".svg"), figure.svg);
+    written += folder.figures.size();
+  }
+  if (written == 0) narrate("--figures: these results hold nothing to draw");
+}
+
+// All is made before anything is written: results that are not what they say leave no half of it behind.
 void write(const ReportFiles& files, std::span<const Json> given) {
   if (!files.wanted()) return;
   const std::vector<Json> results = as_saved(given);
+  std::vector<Folder> folders;
+  if (!files.figures.empty()) folders = drawn(files.figures, results);
   if (!files.page.empty()) write_text(files.page, report::results_page(results));
-  if (files.figures.empty()) return;
-  if (results.size() == 1) return write_figures(files.figures, results[0]);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    write_figures(std::filesystem::path(files.figures) / std::to_string(i + 1), results[i]);
+  if (!files.figures.empty()) write_figures(folders);
 }
 
 }  // namespace

@@ -68,4 +68,8 @@ std::vector<Figure> figures_of(const Json& results) {
   return made_of(kind, [&] { return kind.figures(results); });
 }
 
+std::vector<Figure> figures_of(std::span<const Json> results) {
+  return made_of(kind_of(results.front()), [&] { return compared_figures(results); });
+}
+
 }  // namespace sharpmax::report

@@ -23,5 +23,7 @@ bool has_page() noexcept;
 void check_results(const nlohmann::ordered_json& results);
 // Likewise.
 std::vector<Figure> figures_of(const nlohmann::ordered_json& results);
+// Those that several results make together.
+std::vector<Figure> figures_of(std::span<const nlohmann::ordered_json> results);
 
 }  // namespace sharpmax::report

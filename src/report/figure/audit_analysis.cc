@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/figure/audit_drawings.h"
 #include "report/figure/drawing/words.h"
@@ -13,7 +14,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kKeys = "N, keys selected";
 
-std::string in_digits(double value) { return decimal(value, value < 10.0 && value > -10.0 ? 3 : 1); }
+std::string in_digits(double value) {
+  const double size = std::abs(value);
+  if (size < 0.01) return fmt::format("{:.2g}", value);
+  return decimal(value, size < 10.0 ? 3 : 1);
+}
 
 // part: of {mean, median, ...}; the band is of quartiles over heads.
 struct Over {

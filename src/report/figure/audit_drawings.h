@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "report/figure/drawing/cells.h"
 #include "report/figure/drawing/chart.h"
@@ -12,6 +13,8 @@ namespace sharpmax::report {
 HeadGrid peak_grid(const nlohmann::ordered_json& attention);
 HeadGrid blunting_grid(const nlohmann::ordered_json& attention);
 Chart blunt_chart(const nlohmann::ordered_json& attention);
+// The same of several audits.
+Chart blunt_chart_of(std::span<const nlohmann::ordered_json> audits);
 Chart median_chart(const nlohmann::ordered_json& attention);
 
 // Of the section "analysis", which has what the chart is of.

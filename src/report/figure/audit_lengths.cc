@@ -35,6 +35,13 @@ std::vector<Mark> trained_mark(const Json& attention) {
   return trained ? std::vector<Mark>{{*trained, "trained length"}} : std::vector<Mark>{};
 }
 
+Curve blunt_curve(const Json& attention, Curve curve) {
+  Json shares = Json::array();
+  for (const Json& blunt : attention.at("blunt_heads"))
+    shares.push_back(blunt.get<double>() / static_cast<double>(attention.at("heads").size()));
+  return curve_over(attention.at("lengths"), shares, std::move(curve), percent);
+}
+
 // The head that looks best at the longest length, at every length.
 std::optional<Curve> followed(const Json& probe, const Json& sizes) {
   const Json& lengths = probe.at("lengths");
@@ -53,20 +60,39 @@ std::optional<Curve> followed(const Json& probe, const Json& sizes) {
 
 Chart blunt_chart(const Json& attention) {
   const Json& lengths = attention.at("lengths");
-  const auto heads = static_cast<double>(attention.at("heads").size());
   Chart chart{.title = "How many heads are blunt, by length",
               .subtitle = fmt::format("Of {}. Blunt: a median peak outside the first token below {}.",
-                                      plural(heads, "head"),
+                                      plural(static_cast<double>(attention.at("heads").size()), "head"),
                                       plain_number(attention.at("thresholds").at("blunt").get<double>())),
               .across = size_axis(kTokens, numbers_in(lengths)),
               .up = share_axis("heads that are blunt"),
               .curves = {},
               .reference = {},
               .marks = trained_mark(attention)};
-  if (lengths.size() < 2 || !(heads > 0.0)) return chart;
-  Json shares = Json::array();
-  for (const Json& blunt : attention.at("blunt_heads")) shares.push_back(blunt.get<double>() / heads);
-  chart.curves.push_back(curve_over(lengths, shares, named("blunt heads", {Paint::vermillion, ""}), percent));
+  if (lengths.size() > 1 && !attention.at("heads").empty())
+    chart.curves.push_back(blunt_curve(attention, named("blunt heads", {Paint::vermillion, ""})));
+  return chart;
+}
+
+Chart blunt_chart_of(std::span<const Json> audits) {
+  Chart chart{.title = "How many heads are blunt, by length",
+              .subtitle = "Blunt: a median peak outside the first token below the audit’s threshold.",
+              .across = {},
+              .up = share_axis("heads that are blunt"),
+              .curves = {}};
+  std::vector<double> lengths;
+  const Paint paints[] = {Paint::vermillion, Paint::green, Paint::blue, Paint::amber, Paint::purple};
+  for (std::size_t i = 0; i < audits.size(); ++i) {
+    if (!audits[i].contains("attention")) continue;
+    const Json& attention = audits[i].at("attention");
+    if (attention.at("heads").empty()) continue;
+    const Json& model = audits[i].at("settings").at("model");
+    std::string name = fmt::format("{}: {}", i + 1, file_name(model.at("file").get<std::string>()));
+    for (const double length : numbers_in(attention.at("lengths"))) lengths.push_back(length);
+    chart.curves.push_back(
+        blunt_curve(attention, named(std::move(name), {paints[i % std::size(paints)], ""})));
+  }
+  chart.across = size_axis(kTokens, lengths);
   return chart;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,9 @@ std::vector<Figure> bound_model_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> attack_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> fix_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> losses_figures(const nlohmann::ordered_json& results);
+
+// What several results show only together: bounds against the spread, losses and blunt heads side by side.
+// None where they are of different kinds.
+std::vector<Figure> compared_figures(std::span<const nlohmann::ordered_json> results);
 
 }  // namespace sharpmax::report

@@ -12,7 +12,7 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr double kStep = 24.0, kThick = 14.0, kMostName = 330.0, kColumnGap = 16.0;
+constexpr double kStep = 24.0, kThick = 14.0, kMostName = 400.0, kColumnGap = 16.0;
 
 class BarDrawing {
  public:

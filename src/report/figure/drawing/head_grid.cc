@@ -55,7 +55,7 @@ class GridDrawing {
     cell_ = std::min(kMostCell, (kWidth - 2.0 * kMargin - kRowRoom) / columns);
     height_ = std::min(kMostHeight, cell_);
     box_.left = kMargin + kRowRoom;
-    box_.upper = heading_.lower() + 34.0;
+    box_.upper = heading_.lower() + 44.0;
     box_.right = box_.left + cell_ * columns;
     box_.lower = box_.upper + height_ * lines;
   }
@@ -75,7 +75,7 @@ class GridDrawing {
 
   void draw_labels(Svg& svg) const {
     svg.text({.text = lies_ ? "head ↓  layer →" : "layer ↓  head →",
-              .at = {kMargin, box_.upper - 20.0},
+              .at = {kMargin, box_.upper - 23.0},
               .size = kTickSize});
     const std::size_t columns = label_every(across(), cell_, 20.0),
                       lines = label_every(down(), height_, 11.0);

@@ -23,6 +23,14 @@ std::string exponential(double value) {
   return text;
 }
 
+// An exponent.
+std::string raised(long number) {
+  static constexpr std::string_view kDigits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text(number < 0 ? "⁻" : "");
+  for (const char digit : std::to_string(std::abs(number))) text += kDigits[digit - '0'];
+  return text;
+}
+
 }  // namespace
 
 std::string count(double n) {
@@ -65,16 +73,13 @@ std::string plain_number(double value) {
 
 std::string power_of_ten(double value) {
   const long exponent = std::lround(std::log10(value));
-  if (exponent < -3 || exponent > 4) return fmt::format("1e{}", exponent);
+  if (exponent < -3 || exponent > 4) return "10" + raised(exponent);
   return fmt::format("{:g}", std::pow(10.0, exponent));
 }
 
 std::string size_from_log10(double log10) {
   if (log10 < 9.0) return count(std::ceil(std::pow(10.0, log10)));
-  static constexpr std::string_view kRaised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  std::string text = "~10";
-  for (const char digit : fmt::format("{:.0f}", log10)) text += kRaised[(digit - '0') % 10];
-  return text;
+  return "~10" + raised(std::lround(log10));
 }
 
 std::string plural(double n, std::string_view word) {

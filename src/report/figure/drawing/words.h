@@ -15,7 +15,7 @@ std::string short_count(double n);                    // 16K: for axes, where si
 std::string percent(double share);                    // 98.6 %, never 100 % for what is not all
 std::string decimal(double value, int digits = 3);    // 0.123; 1.2e-5 where that would be 0
 std::string plain_number(double value);               // 0.25, 1.5, 1e-5: shortest
-std::string power_of_ten(double value);               // 0.01, 1e-7
+std::string power_of_ten(double value);               // 0.01, 10⁻⁷
 std::string size_from_log10(double log10);            // 16,384; ~10²³
 std::string plural(double n, std::string_view word);  // 3 heads
 std::string or_none(const std::optional<std::string>& words);
