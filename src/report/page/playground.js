@@ -53,11 +53,12 @@ async function wakePlayground(body) {
   try {
     const module = await playgroundModule();
     if (signal.aborted) return null;
-    body.classList.remove("asleep");
     body.replaceChildren();
     return startPlayground(body, module);
   } catch (problem) {
     body.replaceChildren(node("p", {class: "note"}, problem.message));
     return null;
+  } finally {
+    body.classList.remove("asleep");
   }
 }

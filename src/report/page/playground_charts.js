@@ -20,7 +20,7 @@ const kPlaygroundStatistics = [
 function statisticText({share, whole}, value) {
   if (!Number.isFinite(value)) return kNone;
   if (share) return percent(value);
-  return whole ? count(value) : decimal(value);
+  return whole ? count(value) : decimal(value, Math.abs(value) < 10 ? 3 : 1);
 }
 
 // [{rule, name, look, weights, ...statistics}] of the state.
@@ -83,7 +83,8 @@ function lengthsChart(rows, known, {key, label, share, whole}, n) {
 }
 
 function numbersTable(rows) {
-  const some = kPlaygroundStatistics.filter(({key}) => rows.some((row) => Number.isFinite(row[key])));
+  const told = {mass: (value) => Math.abs(value - 1) > 1e-6};
+  const some = kPlaygroundStatistics.filter(({key}) => rows.some((row) => (told[key] ?? Number.isFinite)(row[key])));
   const names = rows.map(({rule: text}) => node("th", {scope: "col"}, rule(text)));
   const head = node("tr", {}, node("th", {scope: "col", class: "words"}, `${count(rows[0].weights.length)} keys`), ...names);
   const lines = some.map((statistic) =>
@@ -92,6 +93,11 @@ function numbersTable(rows) {
     ),
   );
   return node("table", {}, node("thead", {}, head), node("tbody", {}, ...lines));
+}
+
+// Every score and what became of it.
+function rowCells(scores, rows) {
+  return [["score", ...rows.map(({rule}) => rule)], ...Array.from(scores, (score, j) => [score, ...rows.map(({weights}) => weights[j])])];
 }
 
 function playgroundSummary(rows, {n, temperature}) {

@@ -10,7 +10,6 @@ function playgroundControls(module, state, set) {
     set(changes);
   };
   const parts = [
-    presetButtons(good),
     rowControls(state, good, say),
     slider({
       label: "Keys n", id: "playground-n", least: 0, most: 15 * kPerOctave, value: () => state.n, text: count,
@@ -29,7 +28,7 @@ function playgroundControls(module, state, set) {
     ruleControls(module, state, good, say),
   ];
   const element = node("div", {class: "playground-controls controls"}, ...parts.map((part) => part.element), problem);
-  return {element, say, follow: () => parts.forEach((part) => part.follow())};
+  return {presets: presetButtons(good), element, say, follow: () => parts.forEach((part) => part.follow())};
 }
 
 // A slider with a field for an exact value beside it. `read`: whether a number is one of its values; text is said of it aloud.
@@ -145,10 +144,12 @@ function parameterField(module, state, parameter, change) {
   const id = "playground-parameter-" + name;
   const now = () => state.values[name] ?? defaultText(module, state.rule, name);
   const words = choices.length > 1;
-  const field = words ? node("select", {id}) : node("input", {type: "text", id, autocomplete: "off", spellcheck: "false", title: parameter.domain});
+  const field = words ? node("select", {id}) : node("input", {type: "text", id, autocomplete: "off", spellcheck: "false"});
   for (const word of words ? choices : []) field.append(node("option", {value: word}, word));
   field.addEventListener("change", () => field.setAttribute("aria-invalid", String(!change(name, field.value.trim()))));
-  const element = node("div", {class: "slider"}, node("label", {for: id}, name), field);
+  const domain = words ? [] : [node("small", {id: id + "-domain"}, parameter.domain)];
+  if (domain.length) field.setAttribute("aria-describedby", id + "-domain");
+  const element = node("div", {class: "slider"}, node("label", {for: id}, name), field, ...domain);
   const steps = parameterSteps(module, state.rule, parameter);
   const range = steps.length > 1 ? node("input", {type: "range", "aria-label": name + ", slider", min: 0, max: steps.length - 1, step: 1}) : null;
   range?.addEventListener("input", () => change(name, String(steps[Number(range.value)])));

@@ -34,5 +34,5 @@ function presetButtons(good) {
     });
     group.append(button);
   }
-  return {element: node("div", {class: "presets"}, group, why), follow: () => {}};
+  return node("div", {class: "presets controls"}, group, why);
 }

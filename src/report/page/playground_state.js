@@ -32,11 +32,11 @@ function ruleText({rule, values}) {
   return parts.length ? `${rule}:${parts.join(",")}` : rule;
 }
 
-// {rule, values} of a text form.
-function ruleOfText(text) {
-  const [rule, ...rest] = text.split(":");
-  const parts = rest.join(":").split(",").filter((part) => part);
-  return {rule, values: Object.fromEntries(parts.map((part) => [part.split("=")[0], part.split("=").slice(1).join("=")]))};
+// {rule, values} of a text form that the module takes.
+function ruleOfText(text, module) {
+  const [called, rest] = text.split(":");
+  const {name: rule} = module.family.find(({name, aliases}) => name === called || aliases.includes(called));
+  return {rule, values: Object.fromEntries(rest?.split(",").map((part) => part.split("=")) ?? [])};
 }
 
 // The softmax that everything is compared with, and the chosen one unless it is the same.
@@ -81,7 +81,7 @@ function stateOfPlace(place, module) {
   number("gap", "gap", kGaps);
   if (told.has("rule")) {
     const problem = module.problemOf(told.get("rule"));
-    Object.assign(changes, problem ? {problem} : ruleOfText(told.get("rule")));
+    Object.assign(changes, problem ? {problem} : ruleOfText(told.get("rule"), module));
   }
   return changes;
 }

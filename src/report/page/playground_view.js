@@ -10,37 +10,44 @@ function startPlayground(body, module) {
   let statistic = kPlaygroundStatistics[0];
   let frame = null;
   let pause = null;
+  let touched = false; // by the reader: then the address follows
 
-  const set = (changes, {touched = true} = {}) => {
+  const change = (changes) => {
     Object.assign(state, changes);
     frame ??= requestAnimationFrame(() => {
       frame = null;
-      render(touched);
+      render();
     });
+  };
+  const set = (changes) => {
+    touched = true;
+    change(changes);
   };
   const controls = playgroundControls(module, state, set);
   const summary = node("p", {class: "summary", role: "status"});
-  const numbers = node("div", {});
-  const weights = node("div", {class: "figure"}, node("h3", {}, "Weights, heaviest first"));
-  const lengths = node("div", {class: "figure"}, node("h3", {}, "The same row at other lengths"));
+  const numbers = node("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the row"});
+  const weights = node("div", {}, node("h3", {}, "Weights, heaviest first"));
+  const lengths = node("div", {}, node("h3", {}, "The same row at other lengths"));
   lengths.append(
     choice("Shown", kPlaygroundStatistics.map(({label}) => label), statistic.label, (label) => {
       statistic = kPlaygroundStatistics.find((one) => one.label === label);
       drawLengths();
     }),
   );
-  body.append(controls.element, summary, scrolling("Numbers of the row", numbers), node("div", {class: "two"}, weights, lengths));
+  const outcome = node("div", {class: "outcome"}, summary, node("div", {}, numbers), weights, lengths);
+  body.append(controls.presets, node("div", {class: "control-and-outcome"}, controls.element, outcome));
   const curves = lengthCurves(module, signal);
   const drawWeights = liveChart(weights, () => weightsChart(rows));
   const drawLengths = liveChart(lengths, () => lengthsChart(rows, curves.known, statistic, state.n));
 
-  const later = (touched) => {
+  const later = () => {
     if (signal.aborted) return;
     summary.textContent = shown(playgroundSummary(rows, state));
     if (touched) rememberPlace(placeOf(state));
+    touched = false;
     curves.compute(state, drawLengths);
   };
-  const render = (touched) => {
+  const render = () => {
     controls.follow();
     try {
       rows = weighedRows(module, state);
@@ -49,19 +56,20 @@ function startPlayground(body, module) {
       return;
     }
     numbers.replaceChildren(numbersTable(rows));
-    body.dataset.frames = Number(body.dataset.frames ?? 0) + 1;
     curves.forget(state);
     drawWeights();
     drawLengths();
     clearTimeout(pause);
-    pause = setTimeout(() => later(touched), kPause);
+    pause = setTimeout(later, kPause);
   };
-  render(false);
-  view.rows.used = (row) => set({source: "result", row, n: clamped(row.n, [kLeastRow, kLongest])}, {touched: false});
+  render();
+  const tools = figureTools(numbers.parentNode, {name: "row", csv: () => rowCells(scoresOf(state, state.n), rows)});
+  tools.prepend(node("span", {}, "Every score and weight:"));
+  view.rows.used = (row) => change({source: "result", row, n: clamped(row.n, [kLeastRow, kLongest])});
   return {
     goTo: (place) => {
       const {problem, ...changes} = stateOfPlace(place, module);
-      set(changes, {touched: false});
+      change(changes);
       if (problem) controls.say(problem);
     },
   };
