@@ -1,5 +1,6 @@
 // The family's own C++, compiled to WebAssembly: src/playground/playground.h is what it offers. The page carries it as gzip in base64,
-// and unpacks it when it is first wanted.
+// and unpacks it when it is first wanted. In it are also parts of musl (MIT, (c) 2005-2020 Rich Felker, et al.), of LLVM's
+// libc++ (Apache 2.0 with LLVM exceptions) and {fmt} (MIT, (c) 2012 - present, Victor Zverovich).
 
 const kNoModule = "The playground was left out: this build had no emcc (scripts/setup installs it).";
 const kNoWebAssembly = "The playground runs as WebAssembly, which this browser does not have or does not allow.";
