@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kFull = 255.0;        // of a cell's byte
 constexpr std::size_t kLeastMap = 12;  // cells each way
-constexpr std::int64_t kContext = 6;   // tokens before a query that are shown with it
+// Tokens that are shown with one: before a query, and on either side of a key.
+constexpr std::int64_t kBefore = 6, kAround = 3;
 
 Ladder ladder_of(const char* key, const char* name, std::vector<Json> steps) {
   Ladder made{.key = key, .name = name, .steps = std::move(steps)};
@@ -106,13 +107,15 @@ Json keys_json(const Json& sketches, std::size_t count) {
   const std::size_t first = rows.size() - count;
   std::set<std::int64_t> named;
   for (std::size_t i = first; i < rows.size(); ++i)
-    for (std::int64_t back = 0; back <= kContext; ++back) named.insert(rows[i].get<std::int64_t>() - back);
+    for (std::int64_t back = 0; back <= kBefore; ++back) named.insert(rows[i].get<std::int64_t>() - back);
   Json keys = Json::array(), weights = Json::array();
   for (const Json& head : sketches.at("heads")) {
     Json keys_of_head = Json::array(), weights_of_head = Json::array();
     for (std::size_t i = first; i < rows.size(); ++i) {
       const Json& top = head.at("top").at(i);
-      for (const Json& key : top.at("keys")) named.insert(key.get<std::int64_t>());
+      for (const Json& key : top.at("keys"))
+        for (std::int64_t near = -kAround; near <= kAround; ++near)
+          named.insert(key.get<std::int64_t>() + near);
       keys_of_head.push_back(top.at("keys"));
       weights_of_head.push_back(rounded_list(top.at("weights"), 3));
     }
@@ -122,7 +125,7 @@ Json keys_json(const Json& sketches, std::size_t count) {
   Json texts = Json::object();
   const Json& tokens = sketches.at("tokens");
   for (const std::int64_t token : named)
-    if (token >= 0)
+    if (token >= 0 && token < static_cast<std::int64_t>(tokens.size()))
       texts[std::to_string(token)] = tokens.at(static_cast<std::size_t>(token)).get<std::string>();
   return {{"rows", Json(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end())},
           {"keys", std::move(keys)},

@@ -48,7 +48,7 @@ function keysTable(texts, {query, keys, weights}) {
     [
       ["weight", (i) => weights[i], bar],
       ["key", (i) => keys[i], (key) => inContext(texts, key, kAround, kAround, query), {words: true, csv: [["key", (i) => keys[i]], ["token", (i) => texts[keys[i]]]]}],
-      ["tokens back", (i) => query - keys[i], count],
+      ["back", (i) => query - keys[i], count],
     ],
     [...keys.keys()],
   );
@@ -61,6 +61,7 @@ function inContext(texts, token, before, after, end = Infinity) {
     if (texts[i] === undefined) continue;
     parts.push(i === token ? node("mark", {}, `“${visibleToken(texts[i])}”`) : plainToken(texts[i]));
   }
+  if (typeof parts[0] === "string") parts[0] = parts[0].trimStart();
   return node("span", {class: "context"}, ...parts);
 }
 
