@@ -2,6 +2,7 @@
 
 Shapes and names are those of the schema sharpmax.audit/1; every number is invented.
 """
+import base64
 import math
 import random
 
@@ -135,7 +136,36 @@ def probe_section(layers, heads):
             "lengths": [at(i, length) for i, length in enumerate([128, 256, 512, 1024])]}
 
 
-def synthetic_audit(sections=("attention", "analysis", "probe"), layers=4, heads=3, lengths=LENGTHS):
+WORDS = ["The", " cat", " sat", "\n", "\ton", " the", " mat", ",", " h", "\ufffd", " \u0301", "  "]
+
+
+def map_cells(weights):
+    """As the command writes them: a byte for each cell of the lower triangle, the root of its weight."""
+    return base64.b64encode(bytes(round(255 * math.sqrt(w)) for row in weights for w in row)).decode()
+
+
+def sketch(layer, index, rows, size, source):
+    near = source.uniform(0.1, 0.9)
+    weights = []
+    for row in range(size):
+        raw = [near * math.exp(column - row) + (1 - near) * (column == 0) for column in range(row + 1)]
+        weights.append([w / sum(raw) for w in raw])
+    top = []
+    for row in rows:
+        keys = source.sample(range(row + 1), min(5, row + 1))
+        top.append({"keys": keys, "weights": [six(0.7 * near ** (i + 1)) for i in range(len(keys))]})
+    return {"layer": layer, "head": index, "map": {"scale": 1.0, "cells": map_cells(weights)}, "top": top,
+            "scores": {"n": rows[-1] + 1, "quantiles": [six(-8 + 10 * (i / 64) ** 2 + near) for i in range(65)]}}
+
+
+def sketch_section(layers, heads, source, tokens=100):
+    rows = [max(1, tokens * eighths // 8) - 1 for eighths in (1, 2, 4, 6, 7, 8)]
+    size = min(48, tokens)
+    return {"tokens": [WORDS[i % len(WORDS)] for i in range(tokens)], "map_size": size, "rows": rows,
+            "heads": [sketch(layer, index, rows, size, source) for layer in range(layers) for index in range(heads)]}
+
+
+def synthetic_audit(sections=("attention", "sketches", "analysis", "probe"), layers=4, heads=3, lengths=LENGTHS):
     source = random.Random(7)
     results = {"schema": "sharpmax.audit/1", "sharpmax": "0.0.0", "command": "sharpmax audit made-up.gguf",
                "settings": {"model": {"file": "models/made-up.gguf", "architecture": "llama", "layers": layers,
@@ -146,6 +176,8 @@ def synthetic_audit(sections=("attention", "analysis", "probe"), layers=4, heads
     if "attention" in sections:
         results["verdict"] = "Invented heads go blunt. These numbers mean nothing."
         results["attention"] = attention_section(layers, heads, lengths, source)
+    if "sketches" in sections:
+        results["sketches"] = sketch_section(layers, heads, random.Random(11))
     if "analysis" in sections:
         results["analysis"] = analysis_section(layers * heads)
     if "probe" in sections:

@@ -1,7 +1,10 @@
-#include "report/data/page_data.h"
-
+#include <span>
 #include <string>
 #include <utility>
+
+#include "report/data/audit_sketches.h"
+#include "report/data/page_data.h"
+#include "sharpmax/error.h"
 
 namespace sharpmax::report {
 namespace {
@@ -11,25 +14,25 @@ using Json = nlohmann::ordered_json;
 struct Part {
   const char* statistic;
   enum What { medians, intervals } what;
-  bool always = false;
 };
-// What matters most in front: what does not fit is left out, and named.
-constexpr Part kParts[] = {{"peak_outside", Part::medians, true},
-                           {"entropy_outside", Part::medians, true},
-                           {"first", Part::medians, true},
-                           {"spread", Part::medians, true},
-                           {"entropy", Part::medians, true},
-                           {"distance_outside", Part::medians, true},
-                           {"peak_outside", Part::intervals},
-                           {"peak", Part::medians},
-                           {"support", Part::medians},
-                           {"entropy_outside", Part::intervals},
-                           {"first", Part::intervals},
-                           {"spread", Part::intervals},
-                           {"entropy", Part::intervals},
-                           {"peak", Part::intervals},
-                           {"distance_outside", Part::intervals},
-                           {"support", Part::intervals}};
+// Every page has these.
+constexpr Part kAlways[] = {{"peak_outside", Part::medians}, {"entropy_outside", Part::medians},
+                            {"first", Part::medians},        {"spread", Part::medians},
+                            {"entropy", Part::medians},      {"distance_outside", Part::medians}};
+// What matters most in front: what does not fit is left out, and named. Sketches of heads come before the
+// second of the three, the finest of them before the last.
+constexpr Part kFirst[] = {{"peak_outside", Part::intervals}};
+constexpr Part kSecond[] = {{"peak", Part::medians},
+                            {"support", Part::medians},
+                            {"entropy_outside", Part::intervals},
+                            {"first", Part::intervals}};
+constexpr Part kLast[] = {{"spread", Part::intervals},
+                          {"entropy", Part::intervals},
+                          {"peak", Part::intervals},
+                          {"distance_outside", Part::intervals},
+                          {"support", Part::intervals}};
+// Steps of the ladders: sketches that are worth having, that are good, and the finest there are.
+constexpr std::size_t kWorthHaving = 1, kGood = 3, kFinest = 99;
 
 // One list over heads for each name: a thousand heads need not repeat the names.
 Json over_heads(const Json& heads, const char* name) {
@@ -50,22 +53,47 @@ Json lists_of(const Json& heads, const Part& part) {
           {"high", over_heads(heads, part.statistic, "high")}};
 }
 
-Json statistics(const Json& heads, std::size_t bytes, std::size_t room, Json& left_out) {
-  Json kept = Json::object();
-  for (const Part& part : kParts) {
-    const Json lists = lists_of(heads, part);
-    const std::size_t more = lists.dump().size();
-    if (!part.always && bytes + more > room) {
-      left_out.push_back((part.what == Part::intervals ? "intervals of " : "") + std::string(part.statistic));
-      continue;
+// Adds to the statistics of the page, as far as there is room.
+class Statistics {
+ public:
+  Statistics(const Json& heads, std::size_t room) : heads_(heads), room_(room) {}
+
+  void add(std::span<const Part> parts, bool always = false) {
+    for (const Part& part : parts) {
+      const Json lists = lists_of(heads_, part);
+      const std::size_t more = lists.dump().size();
+      if (!always && bytes + more > room_) {
+        left_out.push_back((part.what == Part::intervals ? "intervals of " : "") +
+                           std::string(part.statistic));
+        continue;
+      }
+      bytes += more;
+      kept[part.statistic].update(lists);
     }
-    bytes += more;
-    kept[part.statistic].update(lists);
   }
-  return kept;
+
+  Json kept = Json::object(), left_out = Json::array();
+  std::size_t bytes = 0;
+
+ private:
+  const Json& heads_;
+  std::size_t room_;
+};
+
+std::vector<Ladder> ladders_of(const Json& measured, const Json* sketches) {
+  std::vector<Ladder> ladders;
+  ladders.push_back(gap_ladder(measured));
+  if (!sketches) return ladders;
+  if (sketches->at("heads").size() != measured.at("heads").size())
+    throw Error(ErrorCode::bad_argument, "report: there is not one sketch for every head");
+  ladders.push_back(map_ladder(*sketches));
+  ladders.push_back(key_ladder(*sketches));
+  ladders.push_back(score_ladder(*sketches));
+  return ladders;
 }
 
-Json attention(const Json& measured, std::size_t room) {
+// sketches: null where the results have none.
+Json attention(const Json& measured, const Json* sketches, std::size_t room) {
   Json kept = Json::object();
   for (const char* name : {"lengths", "trained_context", "excerpts", "thresholds", "median_over_heads",
                            "blunt_heads", "kinds", "forecast"})
@@ -74,9 +102,25 @@ Json attention(const Json& measured, std::size_t room) {
   for (const char* name :
        {"layer", "head", "kind", "entropy_slope", "entropy_slope_outside", "blunting", "peak_bound"})
     kept["over_heads"][name] = over_heads(heads, name);
-  Json left_out = Json::array();
-  kept["statistics_over_heads"] = statistics(heads, kept["over_heads"].dump().size(), room, left_out);
-  kept["left_out"] = std::move(left_out);
+  Statistics statistics(heads, room);
+  statistics.bytes = kept["over_heads"].dump().size();
+  std::vector<Ladder> ladders = ladders_of(measured, sketches);
+  statistics.add(kAlways, true);
+  climb(ladders, kWorthHaving, statistics.bytes, room);
+  statistics.add(kFirst);
+  climb(ladders, kGood, statistics.bytes, room);
+  statistics.add(kSecond);
+  climb(ladders, kFinest, statistics.bytes, room);
+  statistics.add(kLast);
+  kept["statistics_over_heads"] = std::move(statistics.kept);
+  for (const Ladder& ladder : ladders) {
+    if (ladder.at > 0)
+      kept["drawn"][ladder.key] = ladder.held();
+    else
+      statistics.left_out.push_back(ladder.name);
+  }
+  if (sketches) kept["drawn"]["tokens"] = sketches->at("tokens").size();
+  kept["left_out"] = std::move(statistics.left_out);
   return kept;
 }
 
@@ -125,7 +169,9 @@ Json audit_data(const Json& results, std::size_t room) {
   for (const char* name : {"sharpmax", "command", "settings", "complete"}) data[name] = results.at(name);
   for (const char* name : {"verdict", "seconds", "created"})
     if (results.contains(name)) data[name] = results.at(name);
-  if (results.contains("attention")) data["attention"] = attention(results.at("attention"), room);
+  if (results.contains("attention"))
+    data["attention"] = attention(results.at("attention"),
+                                  results.contains("sketches") ? &results.at("sketches") : nullptr, room);
   if (results.contains("analysis")) data["analysis"] = analysis(results.at("analysis"));
   if (results.contains("probe")) data["probe"] = probe(results.at("probe"));
   return data;

@@ -27,7 +27,7 @@ function showHeads(attention) {
   const colour = () => {
     const {value, scale, name} = state.statistic;
     const {low, high, share} = scale(attention);
-    legend.replaceChildren(rampLegend(`${name} ${low}`, high));
+    legend.replaceChildren(rampLegend(`${name} ${low}`, high), node("p", {class: "note"}, state.statistic.bright));
     for (const [head, cell] of grid.cells) {
       const found = value(head, state.length);
       cell.className = found === null ? "unknown" : "";
@@ -52,7 +52,7 @@ function showHeads(attention) {
     "One cell is one head, a layer to a line. Choose one by click, or by arrow keys and Enter, to see it at every length. “Outside” leaves the first token out, on which many heads park their weight.",
   ).append(
     gridControls(attention, state, colour),
-    node("div", {class: "heads-beside"}, left, panel.element, panel.numbers),
+    node("div", {class: "heads-beside"}, left, panel.element, ...panel.below),
   );
   if (attention.left_out.length)
     left.append(
@@ -61,6 +61,7 @@ function showHeads(attention) {
   panel.draw();
   colour();
   open(worstFirst(attention.heads)[0]);
+  offerHeadRows(attention);
   readout.textContent = "Point at a cell to read it.";
   return choose;
 }

@@ -1,4 +1,5 @@
-// One head at every length: its weights beside the most that any input could have, its entropy, all numbers.
+// One head at every length: its weights beside the most that any input could have, its entropy, all numbers; and what
+// was drawn of it over one excerpt.
 
 function headPanel(attention) {
   const title = node("h3");
@@ -18,12 +19,20 @@ function headPanel(attention) {
       },
     },
   ]);
+  const actions = headActions(attention);
+  const [map, keys, gaps] = [mapPanel(attention), keysPanel(attention), gapPanel(attention)];
+  const drawn = [map, keys].filter(Boolean).map(({element}) => element);
   return {
-    element: node("div", {id: "head"}, title, words, axis, charts),
-    numbers: node("div", {class: "wide"}, table, headNote(attention)),
+    element: node("div", {id: "head"}, title, words, actions.element, axis, charts),
+    below: [
+      ...(drawn.length ? [node("div", {class: "wide", id: "head-drawn"}, sketchNote(attention), node("div", {class: "drawn"}, ...drawn))] : []),
+      ...(gaps ? [node("div", {class: "wide", id: "head-gaps"}, gaps.element)] : []),
+      node("div", {class: "wide"}, table, headNote(attention)),
+    ],
     // The charts measure the width of their place, so this waits until the panel is in the page.
     draw: () => {
       redraws = [weightChart, entropyChart].map((chart) => liveChart(charts, () => chart(attention, state)));
+      gaps?.draw();
     },
     show: (head) => {
       state.head = head;
@@ -33,9 +42,22 @@ function headPanel(attention) {
           `Slope of entropy against ln n: ${decimal(head.entropy_slope, 2)}; outside: ${decimal(head.entropy_slope_outside, 2)}.`,
       );
       redraw();
+      const sketch = sketchOf(attention, head);
+      actions.show(head);
+      map?.show(head, sketch.map);
+      keys?.show(head, sketch);
+      gaps?.show(head, sketch.gaps);
       table.replaceChildren(scrolling(`Head ${headName(head)} at every length`, headLengths(attention, head)));
     },
   };
+}
+
+function sketchNote({drawn}) {
+  return node(
+    "p",
+    {class: "note"},
+    `Over the first ${count(drawn.tokens)} tokens of the first excerpt, counted from 0. A cell of the map is the weight that a block of keys gets, on average over a block of queries: a bright left edge is a sink, a bright diagonal a head that looks at what is near.`,
+  );
 }
 
 function headNote({lengths, trained_context: trained}) {

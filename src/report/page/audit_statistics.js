@@ -22,9 +22,10 @@ function measured(attention, field) {
 }
 
 // A statistic that differs from length to length: the same colours at every length, so that they compare.
-function byLength(name, field, format, scale) {
+function byLength(name, field, format, bright, scale) {
   return {
     name,
+    bright,
     value: (head, i) => head[field].median[i],
     write: (head, i) => withInterval(head[field], i, format),
     scale: scale ?? ((attention) => scaleTo(Math.max(...measured(attention, field), 1e-9), format)),
@@ -34,14 +35,17 @@ function byLength(name, field, format, scale) {
 }
 
 const kHeadStatistics = [
-  byLength("peak outside", "peak_outside", threeDigits, kWeightScale),
-  byLength("entropy, nats", "entropy", threeDigits),
-  byLength("entropy outside, nats", "entropy_outside", threeDigits),
-  byLength("weight of the first token", "first", threeDigits, kWeightScale),
-  byLength("peak", "peak", threeDigits, kWeightScale),
-  byLength("spread of scores", "spread", oneDigit),
+  byLength("peak outside", "peak_outside", threeDigits, "Bright: the head puts its weight on one key. Dark: it is blunt.", kWeightScale),
+  byLength("entropy, nats", "entropy", threeDigits, "Bright: the weight is spread over many keys. Dark: it lies on few."),
+  byLength("entropy outside, nats", "entropy_outside", threeDigits, "Bright: what is not on the first token is spread over many keys."),
+  byLength("weight of the first token", "first", threeDigits, "Bright: a sink, which parks its weight on the first token.", kWeightScale),
+  byLength("peak", "peak", threeDigits, "Bright: one key has most of the weight, be it the first token.", kWeightScale),
+  byLength("spread of scores", "spread", oneDigit, "Bright: scores lie far apart, so a sharp row is possible."),
+  byLength("support", "support", count, "Bright: many keys have a weight above 0; under softmax all do."),
+  byLength("distance to the heaviest key outside", "distance_outside", count, "Bright: the head looks far back. Dark: at what is near."),
   {
     name: "slope of entropy against ln n",
+    bright: "Bright: entropy grows with length as fast as it can; 1 is that of equal weights.",
     value: (head) => head.entropy_slope,
     write: (head) => decimal(head.entropy_slope, 2),
     scale: ({heads}) => {
@@ -51,6 +55,7 @@ const kHeadStatistics = [
   },
   {
     name: "blunting length",
+    bright: "Bright: sharp up to great lengths. Dark: blunt early.",
     value: (head) => head.blunting.length,
     write: (head) => bluntingText(head.blunting),
     // Eight times the greatest length is as far as a forecast is worth telling apart.

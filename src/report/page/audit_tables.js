@@ -28,7 +28,8 @@ function showHeadTable(attention, open) {
     "The worst heads",
     "The bluntest in front, by their median peak outside the first token at the greatest length; sinks, which do not try to pick, behind. A heading sorts by its column.",
   );
-  place.append(scrolling("Heads, the worst first", sortable("all-heads", columns, worstFirst(attention.heads)), "tall"));
+  const table = sortable("all-heads", columns, worstFirst(attention.heads));
+  place.append(headFilter(attention, table), scrolling("Heads, the worst first", table, "tall"));
   place.append(
     node(
       "p",
