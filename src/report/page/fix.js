@@ -52,12 +52,13 @@ function shareOf(right, questions) {
   return questions ? right / questions : null;
 }
 
-function fixTiles({trials}, chosen) {
+function fixTiles({trials, answer}, chosen) {
   const plain = trials.find(({held_out: held}) => held)?.held_out;
   const found = chosen?.held_out;
   if (!plain) return [];
   const right = (number, task, where, colour) => tile(percent(shareOf(number, task.questions)), "of questions right", where, colour);
   return [
+    answer.leave_it ? tile(count(trials.length - 1), "rules tried", "none shown to be better", "green") : null,
     tile(decimal(plain.text.plain, 3), "nats a token", "held out, as it is", "grey"),
     found ? tile(natsChange(found.text.change), "nats a token", `held out, ${chosen.rule}`, "vermillion") : null,
     right(plain.task.plain, plain.task, "held out, as it is", "grey"),
@@ -139,6 +140,7 @@ function showFixByPosition(data, chosen) {
     redraws.forEach((redraw) => redraw());
     table.replaceChildren(scrolling("Loss by position", positionTable(state.rule)));
   };
+  if (!chosen) place.append(node("p", {class: "note"}, "No rule was chosen; these are the ones that were tried on the held-out part too."));
   if (rules.length > 1) place.append(node("div", {class: "controls"}, choice("Rule", names, names[0], changed)));
   redraws.push(liveChart(place, () => beforeAfterChart(state.rule)), liveChart(place, () => changeChart(state.rule)));
   place.append(table);
@@ -155,6 +157,7 @@ function beforeAfterChart({rule: name, held_out: held}) {
   const after = ({plain, change}) => (plain === null || change === null ? null : plain + change);
   return {
     label: "nats a token",
+    about: name,
     legend: true,
     ...endsAround(buckets.flatMap((bucket) => [bucket.plain, after(bucket)]), 0.02),
     sizes: buckets.map(placeOf),
@@ -170,6 +173,7 @@ function changeChart({rule: name, held_out: held}) {
   const buckets = byPosition(held.by_position);
   return {
     label: "change, nats a token",
+    about: `change under ${name}`,
     legend: true,
     ...endsAround([0, ...buckets.flatMap(({change, low, high}) => [change, low, high])], 0.005),
     sizes: buckets.map(placeOf),
