@@ -74,7 +74,7 @@ Json table_within(const Json& rows, const std::vector<Column>& columns, std::siz
                   const char* rows_name, Json& left_out) {
   const std::vector<std::size_t> sizes = sizes_of(rows, columns);
   std::vector<const Column*> kept;
-  std::size_t taken = 0;
+  std::size_t taken = 2 * rows.size();  // brackets
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].always) taken += sizes[i];
   const std::size_t least = taken;

@@ -166,6 +166,8 @@ function attainedWords({length, spread, peak, query, high, low}) {
   ];
 }
 
+const kHeadAsCsv = {csv: [["layer", ({layer}) => layer], ["head", ({head}) => head]]};
+
 function headOpener(open) {
   return (_, head) => {
     const button = node("button", {type: "button", class: "link"}, headName(head));
@@ -185,7 +187,7 @@ function showAttained(heads, open) {
   const table = sortable(
     "all-attained",
     [
-      ["head", ({layer, head}) => layer + head / 1e4, headOpener(open)],
+      ["head", ({layer, head}) => layer + head / 1e4, headOpener(open), kHeadAsCsv],
       ["certified", (h) => h.spread, spreadText],
       ["attained", (h) => h.attained.spread, spreadText],
       ["largest weight", (h) => h.attained.peak, weightText],
@@ -193,7 +195,7 @@ function showAttained(heads, open) {
       ["query", (h) => h.attained.query.text, (_, h) => tokenText(h.attained.query)],
       ["best key", (h) => h.attained.high.text, (_, h) => tokenText(h.attained.high)],
       ["worst key", (h) => h.attained.low.text, (_, h) => tokenText(h.attained.low)],
-      ["attained, of certified", (h) => h.reached, (_, h) => shareBar(0, h.attained.spread / most, "vermillion", h.spread / most)],
+      ["attained, of certified", (h) => h.reached, (_, h) => shareBar(0, h.attained.spread / most, "vermillion", h.spread / most), kNoCsv],
     ],
     heads,
   );
@@ -216,7 +218,7 @@ function showBoundLayers(heads) {
       ["least spread", (l) => l.surest.spread, spreadText],
       ["median", (l) => l.median.spread, spreadText],
       ["most", (l) => l.most.spread, spreadText],
-      ["surest head", (l) => l.surest.head, (_, l) => headName(l.surest)],
+      ["surest head", (l) => l.surest.head, (_, l) => headName(l.surest), {csv: [["surest head", (l) => l.surest.head]]}],
       ["its length", (l) => l.surest.log10_length, (_, l) => lengthText(l.surest)],
     ],
     lines,
@@ -226,7 +228,7 @@ function showBoundLayers(heads) {
 
 function showBoundTable(data, heads, open) {
   const columns = columnsThere(data.table, [
-    ["head", ({layer, head}) => layer + head / 1e4, headOpener(open)],
+    ["head", ({layer, head}) => layer + head / 1e4, headOpener(open), null, kHeadAsCsv],
     ["spread at most", (h) => h.spread, spreadText],
     ["by norms", (h) => h.norm_spread, spreadText, "norm_spread"],
     ["by tokens", (h) => h.vocabulary_spread, spreadText, "vocabulary_spread"],

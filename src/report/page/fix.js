@@ -35,30 +35,35 @@ function judgedSentence({trials, settings}) {
   return `${plural(trials.length - 1, "rule")} tried on one part, chosen by ${by[settings.for] ?? settings.for}, judged on another.${material}`;
 }
 
-function signed(value, digits = 3) {
+function natsChange(value, digits = 3) {
   if (value === null || value === undefined) return kNone;
   return (value > 0 ? "+" : value < 0 ? "−" : "±") + Math.abs(value).toFixed(digits);
 }
 
 function withEnds({change, low, high}) {
-  return low === null ? signed(change) : `${signed(change)} (${signed(low)} to ${signed(high)})`;
+  return low === null ? natsChange(change) : `${natsChange(change)} (${natsChange(low)} to ${natsChange(high)})`;
+}
+
+function flipsText({up, down}) {
+  return `(+${count(up)} −${count(down)})`;
 }
 
 function shareOf(right, questions) {
   return questions ? right / questions : null;
 }
 
-function fixTiles({trials}, chosen) {
+function fixTiles({trials, answer}, chosen) {
   const plain = trials.find(({held_out: held}) => held)?.held_out;
   const found = chosen?.held_out;
   if (!plain) return [];
   const right = (number, task, where, colour) => tile(percent(shareOf(number, task.questions)), "of questions right", where, colour);
   return [
+    answer.leave_it ? tile(count(trials.length - 1), "rules tried", "none shown to be better", "green") : null,
     tile(decimal(plain.text.plain, 3), "nats a token", "held out, as it is", "grey"),
-    found ? tile(signed(found.text.change), "nats a token", `held out, ${chosen.rule}`, "vermillion") : null,
+    found ? tile(natsChange(found.text.change), "nats a token", `held out, ${chosen.rule}`, "vermillion") : null,
     right(plain.task.plain, plain.task, "held out, as it is", "grey"),
     found ? right(found.task.rule, found.task, `held out, ${chosen.rule}`, "vermillion") : null,
-    found ? tile(pValue(found.task.p), "p", `${found.task.up} answers up, ${found.task.down} down`, "blue") : null,
+    found ? tile(pValue(found.task.p), "p", `${count(found.task.up)} answers up, ${count(found.task.down)} down`, "blue") : null,
   ];
 }
 
@@ -67,21 +72,27 @@ const kFixColumns = (data) => {
     if (name === data.answer.chosen) return data.answer.leave_it ? "best to choose by" : "use";
     return searched ? "by search" : "";
   };
-  const loss = (part) => [(t) => t[part]?.text.change ?? null, (_, t) => (t[part] ? withEnds(t[part].text) : kNone)];
-  const right = (part) => [
-    (t) => (t[part] ? shareOf(t[part].task.rule, t[part].task.questions) : null),
-    (share, t) => (t[part] ? `${percent(share)} (+${t[part].task.up} −${t[part].task.down})` : kNone),
-  ];
+  const loss = (title, part) => {
+    const of = (name) => (t) => t[part]?.text[name] ?? null;
+    const csv = {csv: [[title, of("change")], [`${title}, low`, of("low")], [`${title}, high`, of("high")]]};
+    return [title, of("change"), (_, t) => (t[part] ? withEnds(t[part].text) : kNone), csv];
+  };
+  const right = (title, part) => {
+    const share = (t) => (t[part] ? shareOf(t[part].task.rule, t[part].task.questions) : null);
+    const of = (name) => (t) => t[part]?.task[name] ?? null;
+    const csv = {csv: [[title, share], [`${title}, up`, of("up")], [`${title}, down`, of("down")]]};
+    return [title, share, (value, t) => (t[part] ? `${percent(value)} ${flipsText(t[part].task)}` : kNone), csv];
+  };
   const p = (part) => [(t) => t[part]?.task.p ?? null, pValue];
   return [
     ["rule", (t) => t.rule, "words"],
     ["heads", (t) => t.heads, count],
-    ["score", (t) => t.score ?? null, (v) => signed(v, 4)],
-    ["loss, to choose by", ...loss("tuning")],
-    ["right", ...right("tuning")],
+    ["score", (t) => t.score ?? null, (v) => natsChange(v, 4)],
+    loss("loss, to choose by", "tuning"),
+    right("right", "tuning"),
     ["p", ...p("tuning")],
-    ["loss, held out", ...loss("held_out")],
-    ["right, held out", ...right("held_out")],
+    loss("loss, held out", "held_out"),
+    right("right, held out", "held_out"),
     ["p, held out", ...p("held_out")],
     ["", (t) => mark(t), (v) => v],
   ];
@@ -129,6 +140,7 @@ function showFixByPosition(data, chosen) {
     redraws.forEach((redraw) => redraw());
     table.replaceChildren(scrolling("Loss by position", positionTable(state.rule)));
   };
+  if (!chosen) place.append(node("p", {class: "note"}, "No rule was chosen; these are the ones that were tried on the held-out part too."));
   if (rules.length > 1) place.append(node("div", {class: "controls"}, choice("Rule", names, names[0], changed)));
   redraws.push(liveChart(place, () => beforeAfterChart(state.rule)), liveChart(place, () => changeChart(state.rule)));
   place.append(table);
@@ -145,8 +157,9 @@ function beforeAfterChart({rule: name, held_out: held}) {
   const after = ({plain, change}) => (plain === null || change === null ? null : plain + change);
   return {
     label: "nats a token",
+    about: name,
     legend: true,
-    range: rangeAround(buckets.flatMap((bucket) => [bucket.plain, after(bucket)]), 0.02),
+    ...endsAround(buckets.flatMap((bucket) => [bucket.plain, after(bucket)]), 0.02),
     sizes: buckets.map(placeOf),
     across: bucketAxis(buckets),
     curves: [
@@ -160,13 +173,14 @@ function changeChart({rule: name, held_out: held}) {
   const buckets = byPosition(held.by_position);
   return {
     label: "change, nats a token",
+    about: `change under ${name}`,
     legend: true,
-    range: rangeAround([0, ...buckets.flatMap(({change, low, high}) => [change, low, high])], 0.005),
+    ...endsAround([0, ...buckets.flatMap(({change, low, high}) => [change, low, high])], 0.005),
     sizes: buckets.map(placeOf),
     across: bucketAxis(buckets),
     reference: {name: "no change", value: () => 0},
     curves: [
-      positionCurve(buckets, name, "vermillion", ({change, low, high}) => ({value: change, low, high}), {format: (v) => signed(v)}),
+      positionCurve(buckets, name, "vermillion", ({change, low, high}) => ({value: change, low, high}), {format: (v) => natsChange(v)}),
     ],
   };
 }
@@ -174,12 +188,12 @@ function changeChart({rule: name, held_out: held}) {
 function positionTable({held_out: {by_position: buckets}}) {
   const table = plainTable(
     [
-      ["tokens before", (b) => b.from, (_, b) => rangeText(b)],
+      ["tokens before", (b) => b.from, (_, b) => rangeText(b), kRangeAsCsv],
       ["tokens", (b) => b.tokens, count],
       ["as it is", (b) => b.plain, (v) => decimal(v, 4)],
-      ["change", (b) => b.change, (v) => signed(v, 4)],
-      ["95 % from", (b) => b.low, (v) => signed(v, 4)],
-      ["to", (b) => b.high, (v) => signed(v, 4)],
+      ["change", (b) => b.change, (v) => natsChange(v, 4)],
+      ["95 % from", (b) => b.low, (v) => natsChange(v, 4)],
+      ["to", (b) => b.high, (v) => natsChange(v, 4)],
     ],
     buckets,
   );
@@ -202,7 +216,7 @@ function showFixByLength(data, chosen) {
   const column = (at, i) => [
     heading(at),
     (t) => (t.plain ? shareOf(at.plain, at.questions) : cells(t, i) ? shareOf(cells(t, i).rule, cells(t, i).questions) : null),
-    (share, t) => percent(share) + (t.plain || !cells(t, i) ? "" : ` (+${cells(t, i).up} −${cells(t, i).down})`),
+    (share, t) => percent(share) + (t.plain || !cells(t, i) ? "" : " " + flipsText(cells(t, i))),
   ];
   const table = plainTable([["rule", (t) => t.rule, "words"], ...lengths.map(column)], body);
   table.id = "all-lengths";

@@ -7,9 +7,14 @@ function rowObjects({columns, rows}) {
   return rows.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
 }
 
-// Columns of a sortable table, without those that were left out of the page.
+// A column of a sortable table that shows a picture of its neighbour.
+const kNoCsv = {csv: []};
+
+// Columns of a sortable table, [title, value, format, field, more], without those whose field was left out of the page.
 function columnsThere(table, columns) {
-  return columns.filter(([, , , field]) => !field || table.columns.includes(field)).map((column) => column.slice(0, 3));
+  return columns
+    .filter(([, , , field]) => !field || table.columns.includes(field))
+    .map(([title, value, format, , more]) => [title, value, format, ...(more ? [more] : [])]);
 }
 
 function showVerdict(...lines) {
@@ -66,10 +71,11 @@ function wantedAtFirst(names, story) {
 
 // A bar from one share of its place to another; line: where a rule stands, a share too.
 function shareBar(from, to, colour, line = null) {
+  const least = 0.6; // of a hundred: a point can be seen too
   const clip = (share) => 100 * Math.min(1, Math.max(0, share));
   const fill = node("span", {class: "fill"});
-  fill.style.left = clip(from) + "%";
-  fill.style.width = Math.max(0.4, clip(to) - clip(from)) + "%";
+  fill.style.left = Math.min(100 - least, clip(from)) + "%";
+  fill.style.width = Math.max(least, clip(to) - clip(from)) + "%";
   fill.style.background = `var(--${colour})`;
   const bar = node("div", {class: "share-bar", "aria-hidden": "true"}, fill);
   if (line !== null) {

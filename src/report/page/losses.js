@@ -78,11 +78,11 @@ function byPosition(buckets) {
 }
 
 // Losses do not begin at 0: the chart shows what differs.
-function rangeAround(values, least) {
+function endsAround(values, least) {
   const known = values.filter((value) => value !== null && value !== undefined);
   const [low, high] = [Math.min(...known), Math.max(...known)];
   const room = Math.max(least, 0.12 * (high - low));
-  return [low - room, high + room];
+  return {least: low - room, top: high + room};
 }
 
 function bucketAxis(buckets) {
@@ -101,7 +101,7 @@ function showLossByPosition({buckets, settings, all}) {
   liveChart(place, () => ({
     label: "nats a token",
     legend: true,
-    range: rangeAround(buckets.flatMap(({loss, low, high}) => [loss, low, high]), 0.02),
+    ...endsAround(buckets.flatMap(({loss, low, high}) => [loss, low, high]), 0.02),
     sizes: buckets.map(placeOf),
     across: bucketAxis(buckets),
     reference: {name: "all tokens", value: () => all.loss},
@@ -116,8 +116,9 @@ function showLossByPosition({buckets, settings, all}) {
   }));
 }
 
+const kRangeAsCsv = {csv: [["from", (b) => b.from], ["to", (b) => b.to]]};
 const kBucketColumns = [
-  ["tokens before", (b) => (b.all ? -1 : b.from), (_, b) => (b.all ? "all" : rangeText(b))],
+  ["tokens before", (b) => (b.all ? -1 : b.from), (_, b) => (b.all ? "all" : rangeText(b)), kRangeAsCsv],
   ["tokens", (b) => b.tokens, count],
   ["loss", (b) => b.loss, (v) => decimal(v, 4)],
   ["95 % from", (b) => b.low, (v) => decimal(v, 4)],
@@ -141,7 +142,7 @@ function showChunks({chunks = []}) {
       ["tokens", (c) => c.tokens, count],
       ["loss", (c) => c.loss, (v) => decimal(v, 4)],
       ["first guess right", (c) => c.likeliest / Math.max(1, c.tokens), percent],
-      ["of the largest", (c) => c.loss, (loss) => (loss === null ? kNone : shareBar(0, loss / most, "vermillion"))],
+      ["of the largest", (c) => c.loss, (loss) => (loss === null ? kNone : shareBar(0, loss / most, "vermillion")), kNoCsv],
     ],
     chunks,
   );
