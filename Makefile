@@ -9,7 +9,7 @@ export CCACHE_BASEDIR := $(CURDIR)
 PYTHON := $(CURDIR)/.venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python retrieval-results retrieval-docs audit-docs theory-docs readme notebooks format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python retrieval-results retrieval-docs audit-docs theory-docs figures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ retrieval-results: ## run the presets of retrieve and the recipe's ingredients; 
 
 retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
 	@scripts/update-docs
+	@scripts/setup packages
+	@scripts/build command-line
+	@scripts/update-figures retrieval
 
 audit-docs: model ## fill docs/audit.md, fix.md, paper-b.md, theory-models.md from what the commands print of SmolLM2; `make clean` first runs them anew
 	@scripts/setup test
@@ -92,17 +95,23 @@ audit-docs: model ## fill docs/audit.md, fix.md, paper-b.md, theory-models.md fr
 	@scripts/update-certificates
 	@scripts/update-paper-b --run
 	@scripts/update-fix-docs
+	@scripts/update-figures audit paper-b fix
 
 theory-docs: ## fill docs/theory.md and draw its figures from what `sharpmax bound` says
 	@scripts/setup packages
 	@scripts/build command-line
-	@scripts/theory-figure
+	@scripts/update-figures theory
 	@scripts/theory-docs
+
+figures: ## draw every picture of README and docs from results; one whose results are not there stays, and is named
+	@scripts/setup packages
+	@scripts/build command-line
+	@scripts/update-figures
 
 readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures
 	@scripts/setup packages
 	@scripts/build command-line
-	@scripts/needle-figure
+	@scripts/update-figures needle
 	@scripts/update-readme demo
 	@scripts/update-readme model-demo
 

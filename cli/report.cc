@@ -40,9 +40,10 @@ Json results_of(const std::string& path) {
 }
 
 // Told by its file: of several it is not plain which one is wrong.
-void check_results(const std::string& path, const Json& results) {
+void check_results(const std::string& path, const Json& results, const ReportFiles& files) {
   try {
     report::check_results(results);
+    if (!files.figures.empty()) report::figures_of(results);
   } catch (const Error& error) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", in_quotes(path), error.what()));
   }
@@ -58,7 +59,7 @@ int run(const ReportOptions& o) {
   std::vector<Json> results;
   for (const std::string& path : o.results) {
     results.push_back(results_of(path));
-    check_results(path, results.back());
+    check_results(path, results.back(), o.files);
   }
   write_report_files(o.files, results);
   if (!o.files.page.empty()) narrate(fmt::format("report: {}", o.files.page));

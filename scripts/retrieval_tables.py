@@ -2,11 +2,17 @@
 import math
 import shlex
 
-from figure_parts import family, short_count
-
 # Where a run is kept and where its results go says nothing about them.
 PLACING = {"--directory": 1, "--threads": 1, "--json": 1, "--csv": 1, "--html": 1, "--report": 1, "-o": 1,
            "--checkpoint-seconds": 1, "--resume": 0, "--overwrite": 0}
+
+
+def family(normalizer):
+    return normalizer.split(":")[0]
+
+
+def short_count(n):
+    return f"{n >> 20}M" if n >= 1 << 20 else f"{n >> 10}K" if n >= 1 << 10 else str(n)
 
 
 def distinct(values):

@@ -77,6 +77,9 @@ class Drawing:
         [found] = [curve for curve in self.curves() if curve.name == name]
         return found
 
+    def references(self):
+        return [pairs(g.find(SVG + "polyline").get("points")) for g in self.all("g") if g.get("data-reference") is not None]
+
     def bars(self):
         """name -> the lengths of its pieces, as values."""
         return {group.get("data-bar"): [self.across.value(float(r.get("x")) + float(r.get("width"))) -
@@ -86,3 +89,35 @@ class Drawing:
     def cells(self):
         """head -> (value, colour) of a grid."""
         return {r.get("data-head"): (r.get("data-value"), r.get("fill")) for r in self.all("rect") if r.get("data-head")}
+
+
+def assert_sound(path):
+    """Well-formed and inert: only shapes and text, nothing fetched or run, every place within the drawing."""
+    drawing = Drawing(path)
+    for element in drawing.root.iter():
+        assert element.tag.removeprefix(SVG) in ALLOWED, element.tag
+        for name, value in element.attrib.items():
+            assert "href" not in name and not name.startswith("on") and "url(" not in value, (name, value)
+    style = drawing.root.find(SVG + "style").text
+    assert "url" not in style and "@import" not in style and "prefers-color-scheme:dark" in style
+    assert drawing.root.get("role") == "img" and drawing.title() and drawing.described()
+    assert drawing.width == 860 and 100 < drawing.height < 4000
+    for x, y in every_place(drawing):
+        assert math.isfinite(x) and math.isfinite(y)
+        assert 0 <= x <= drawing.width and 0 <= y <= drawing.height, path
+    for curve in drawing.curves():
+        assert len(curve.places) == len({x for x, _ in curve.places})
+
+
+def every_place(drawing):
+    scaled = {element for group in drawing.all("g") if group.get("transform") for element in group.iter()}
+    for element in drawing.root.iter():
+        if element in scaled:
+            continue
+        for text in (element.get("points"),):
+            yield from pairs(text or "")
+        for x, y in (("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy")):
+            if element.get(x) is not None:
+                yield float(element.get(x)), float(element.get(y))
+        if element.get("width") and element.tag != SVG + "svg":
+            yield float(element.get("x")) + float(element.get("width")), float(element.get("y")) + float(element.get("height"))

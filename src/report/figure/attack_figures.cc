@@ -35,12 +35,13 @@ std::vector<Figure> attack_figures(const Json& results) {
   Bars bars{.title = "How near a search came to breaking each bound",
             .subtitle = {},
             .described = {},
-            .legend = {{"holds", Entry::Sample::box, {Paint::green, ""}},
-                       {"no bound: a search went beyond it", Entry::Sample::box, {Paint::vermillion, ""}}},
+            .legend = {},
             .across = {},
             .beside = {"reached", "verdict"},
             .bars = {},
             .mark = 1.0};
+  bars.legend.push_back({"holds", Entry::Sample::box, {Paint::green, ""}});
+  bars.legend.push_back({"no bound: a search went beyond it", Entry::Sample::box, {Paint::vermillion, ""}});
   double most = 1.0, many = 0.0;
   for (const Json& attack : results.at("attacks")) {
     if (is_one_of_many(attack)) {

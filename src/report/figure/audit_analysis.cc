@@ -129,8 +129,8 @@ Chart critical_chart(const Json& analysis) {
       .curves = {}};
   std::vector<double> shares;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const double length = lines[i].at("length").get<double>();
-    const auto critical = number_in(lines[i].at("critical"));
+    const double length = lines.at(i).at("length").get<double>();
+    const auto critical = number_in(lines.at(i).at("critical"));
     Curve whole{.name = "L = " + count(length),
                 .look = {nth_paint(i), ""},
                 .points = {},
@@ -142,9 +142,9 @@ Chart critical_chart(const Json& analysis) {
               .marker = Marker::large_dot,
               .end = {},
               .unlisted = true};
-    const Json& tops = lines[i].at("tops");
+    const Json& tops = lines.at(i).at("tops");
     for (std::size_t k = 0; k < tops.size(); ++k) {
-      const auto statistic = number_in(lines[i].at("statistic").at(k));
+      const auto statistic = number_in(lines.at(i).at("statistic").at(k));
       if (!statistic) continue;
       const double top = tops.at(k).get<double>();
       whole.points.push_back({top / length, *statistic, {}, {}});

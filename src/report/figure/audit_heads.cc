@@ -16,11 +16,11 @@ GridCell cell_of(const Json& head) {
   return {.layer = head.at("layer").get<double>(), .head = head.at("head").get<double>(), .value = {}};
 }
 
-double longest(const Json& attention) { return attention.at("lengths").back().get<double>(); }
+double longest(const Json& attention) { return last_of(attention.at("lengths")).get<double>(); }
 
 std::string blunt_sentence(const Json& attention) {
   return fmt::format("{} of {} blunt: median peak below {}.",
-                     count(attention.at("blunt_heads").back().get<double>()),
+                     count(last_of(attention.at("blunt_heads")).get<double>()),
                      plural(static_cast<double>(attention.at("heads").size()), "head"),
                      plain_number(attention.at("thresholds").at("blunt").get<double>()));
 }
@@ -43,7 +43,7 @@ HeadGrid peak_grid(const Json& attention) {
   grid.described = blunt_sentence(attention);
   for (const Json& head : attention.at("heads")) {
     GridCell cell = cell_of(head);
-    cell.value = number_in(head.at("peak_outside").at("median").back());
+    cell.value = number_in(last_of(head.at("peak_outside").at("median")));
     cell.share = std::sqrt(std::max(0.0, cell.value.value_or(0.0)));
     if (!cell.value) grid.unknown = "not measured";
     grid.cells.push_back(cell);
@@ -62,7 +62,7 @@ HeadGrid blunting_grid(const Json& attention) {
                 .cells = {}};
   if (attention.at("lengths").empty()) return grid;
   // Eight times the greatest length is as far as a forecast is worth telling apart.
-  const double least = attention.at("lengths").front().get<double>(), most = 8.0 * longest(attention);
+  const double least = attention.at("lengths").at(0).get<double>(), most = 8.0 * longest(attention);
   grid.ramp = {count(least), fmt::format("{} tokens and more", count(most))};
   double known = 0.0;
   for (const Json& head : attention.at("heads")) {

@@ -45,8 +45,8 @@ Curve blunt_curve(const Json& attention, Curve curve) {
 // The head that looks best at the longest length, at every length.
 std::optional<Curve> followed(const Json& probe, const Json& sizes) {
   const Json& lengths = probe.at("lengths");
-  if (lengths.back().at("best_heads").empty()) return std::nullopt;
-  const Json& best = lengths.back().at("best_heads").front();
+  if (last_of(lengths).at("best_heads").empty()) return std::nullopt;
+  const Json& best = last_of(lengths).at("best_heads").at(0);
   const auto layer = best.at("layer").get<std::size_t>(), head = best.at("head").get<std::size_t>();
   const std::size_t place = layer * probe.at("heads").get<std::size_t>() + head;
   Json weights = Json::array();

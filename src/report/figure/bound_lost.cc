@@ -15,10 +15,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMostLog10 = 300.0;  // what a number can hold
 
-// Keys from which the weight is out of reach; none where it never is, or where it was not asked for.
+// A rule for which nothing is known has no loss.
+bool is_known(const Json& entry) { return entry.contains("loss") && !entry.at("loss").is_null(); }
+
+// Keys from which the weight is out of reach; none where it never is.
 std::optional<double> lost_in(const Json& entry) {
-  return entry.contains("loss") && !entry.at("loss").is_null() ? number_in(entry.at("loss").at("lost"))
-                                                               : std::nullopt;
+  return is_known(entry) ? number_in(entry.at("loss").at("lost")) : std::nullopt;
 }
 
 bool is_asked(const Json& results) { return results.contains("peak") && results.at("peak").is_number(); }
@@ -54,6 +56,7 @@ std::string lost_bars(const Json& results) {
   const std::vector<Look> looks = looks_of(names);
   std::vector<double> values;
   for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!is_known(results.at("normalizers").at(i))) continue;
     const auto lost = lost_in(results.at("normalizers").at(i));
     Bar bar{.name = names[i], .pieces = {}, .beside = {lost ? count(*lost) : "never"}, .low = {}, .high = {}};
     if (lost) bar.pieces.push_back({*lost, looks[i].paint}), values.push_back(*lost);

@@ -14,14 +14,17 @@ namespace sharpmax::report {
 class Gathered {
  public:
   void add(std::string name, const Chart& chart) {
-    if (is_drawable(chart)) figures_.push_back({std::move(name), drawn(chart)});
+    if (is_drawable(chart)) keep(std::move(name), drawn(chart));
   }
   void add(std::string name, std::string svg) {
-    if (!svg.empty()) figures_.push_back({std::move(name), std::move(svg)});
+    if (!svg.empty()) keep(std::move(name), std::move(svg));
   }
   std::vector<Figure> figures() && { return std::move(figures_); }
 
  private:
+  // Names that the results hold may become the same name of a file: none is lost.
+  void keep(std::string name, std::string svg);
+
   std::vector<Figure> figures_;
 };
 

@@ -15,6 +15,11 @@ inline std::optional<double> number_in(const nlohmann::ordered_json& value) {
   return value.get<double>();
 }
 
+// Throws what at() throws where there is none.
+inline const nlohmann::ordered_json& last_of(const nlohmann::ordered_json& list) {
+  return list.at(list.size() - 1);
+}
+
 inline std::vector<double> numbers_in(const nlohmann::ordered_json& list) {
   std::vector<double> numbers;
   for (const auto& value : list)

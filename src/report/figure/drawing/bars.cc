@@ -12,7 +12,7 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr double kStep = 24.0, kThick = 14.0, kMostName = 400.0, kColumnGap = 16.0;
+constexpr double kStep = 24.0, kThick = 14.0, kMostName = 400.0, kColumnGap = 16.0, kMostColumn = 120.0;
 
 class BarDrawing {
  public:
@@ -21,8 +21,9 @@ class BarDrawing {
     for (const Bar& bar : bars.bars) names = std::max(names, width_of(shown(bar.name), kTextSize, bar.bold));
     for (std::size_t k = 0; k < bars.beside.size(); ++k) {
       double most = width_of(bars.beside[k], kTextSize);
-      for (const Bar& bar : bars.bars) most = std::max(most, width_of(bar.beside.at(k), kTextSize, bar.bold));
-      columns_.push_back(most + kColumnGap);
+      for (const Bar& bar : bars.bars)
+        most = std::max(most, width_of(shown(bar.beside.at(k)), kTextSize, bar.bold));
+      columns_.push_back(std::min(most, kMostColumn) + kColumnGap);
       beside += columns_.back();
     }
     box_.left = kMargin + std::min(names, kMostName) + 12.0;
@@ -48,7 +49,7 @@ class BarDrawing {
                    bool bold) const {
     double right = box_.right;
     for (std::size_t k = 0; k < cells.size(); ++k)
-      svg.text({.text = cells[k],
+      svg.text({.text = cut_to(shown(cells[k]), kMostColumn, kTextSize, bold),
                 .at = {right += columns_[k], base},
                 .paint = paint,
                 .size = kTextSize,
