@@ -44,7 +44,8 @@ def place(**told):
 
 def go(page, **told):
     """To a setting, by its address, until it is shown."""
-    page.evaluate("(hash) => { location.hash = hash; }", place(**told))
+    # Going where the address already is would be no going.
+    page.evaluate("(hash) => { history.replaceState(null, '', '#'); location.hash = hash; }", place(**told))
     shown_of(page, told.get("rule", "softmax"), told.get("n"))
 
 
@@ -126,22 +127,267 @@ def test_a_row_of_the_most_keys_is_the_librarys_too(browser, path):
 
 def test_numbers_read_as_they_do_natively(browser, path):
     """emscripten's library has no floating-point from_chars: another function reads them there."""
-    with opened(browser, path, place="#playground") as page:
-        page.wait_for_selector("#playground-parameter-nats")
-        for text in ["0.1", "1e-3", ".5", "5.", "1e0", "0.30000000000000004", "+1", "0x1", " 1", "1e", "inf", "nan", "1e999", "1,5", "--1",
-                     "1e-400", "", "1.5.2", "2.2250738585072014e-308"]:
+    with opened(browser, path) as page:
+        go(page, row="needle", n=64, rule="entropy_target")
+        for text in ["0.1", "1e-3", ".5", "5.", "1e0", "0.30000000000000004", "+1", "0x1", "1e", "inf", "nan", "1e999", "1,5", "--1", "1e-400", "",
+                     "1.5.2", "2.2250738585072014e-308", "1d3", "1_0", "\u0661"]:
+            rule = f"entropy_target:nats={text}"
             try:
-                wanted = float(sharpmax.Normalizer(f"entropy_target:nats={text}").parameters["nats"])
-            except sharpmax.Error:
-                wanted = None
-            page.fill("#playground-parameter-nats", "0.7")
-            page.press("#playground-parameter-nats", "Enter")
-            shown_of(page, "entropy_target:nats=0.7")
-            # What is typed is trimmed, so a blank in front is put there by hand.
-            page.evaluate("""(text) => {
-              const field = document.getElementById("playground-parameter-nats");
-              field.value = text;
-              field.dispatchEvent(new Event("change"));
-            }""", text)
-            refused = bool(page.text_content("#playground .problem"))
-            assert refused == (wanted is None), text
+                sharpmax.Normalizer(rule)
+            except ValueError as problem:
+                go(page, row="needle", n=64, rule="entropy_target:nats=0.7")
+                type_into(page, "#playground-parameter-nats", text)
+                assert page.text_content("#playground .problem") == str(problem)
+                assert page.get_attribute("#playground-parameter-nats", "aria-invalid") == "true"
+                assert statistics_shown(page, "entropy_target:nats=0.7")  # the last good one
+            else:
+                type_into(page, "#playground-parameter-nats", text)
+                shown_of(page, rule)
+                expect_same_as_the_library(page, rule, 1)
+
+
+def type_into(page, field, text):
+    page.fill(field, text)
+    page.press(field, "Tab")
+
+
+def test_the_family_is_told_as_the_command_line_tells_it(browser, path):
+    members = family()
+    with opened(browser, path) as page:
+        go(page, row="needle", n=64, rule="softmax")
+        assert page.locator("#playground-rule option").all_text_contents() == [member["name"] for member in members]
+        for member in members:
+            page.select_option("#playground-rule", member["name"])
+            shown_of(page, member["name"])
+            words = page.text_content("#playground .rule-controls .note")
+            assert member["formula"] in words and member["peak_as_n_grows"] in words
+            fields = [parameter for parameter in member["parameters"] if parameter["name"] != "gradient"]
+            assert page.locator("#playground .fields label").all_text_contents() == [one["name"] for one in fields]
+            for one in fields:
+                value, default = page.input_value(f"#playground-parameter-{one['name']}"), one["default"]
+                if isinstance(default, str):
+                    assert value == default
+                else:
+                    assert [float(word) for word in value.split("/")] == (default if isinstance(default, list) else [default])
+
+
+def test_sliders_move_the_row_by_keyboard(browser, path):
+    with opened(browser, path) as page:
+        go(page, row="needle", gap=6, n=1024, t=1, rule="entropy_target")
+        page.focus("#playground-n")
+        page.keyboard.press("ArrowRight")
+        shown_of(page, "entropy_target", 1117)
+        page.keyboard.press("End")
+        shown_of(page, "entropy_target", 65536)
+        page.keyboard.press("Home")
+        shown_of(page, "entropy_target", 2)
+        type_into(page, "[aria-label='Keys n, exactly']", "777")
+        shown_of(page, "entropy_target", 777)
+        assert page.get_attribute("#playground-n", "aria-valuetext") == "777"
+        before = statistics_shown(page, "softmax")["entropy"]
+        page.focus("#playground-t")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function("() => document.getElementById('playground-t').getAttribute('aria-valuetext') === '0.944'")
+        assert statistics_shown(page, "softmax")["entropy"] < before
+        page.focus("#playground-gap")
+        page.keyboard.press("Home")
+        page.wait_for_function("() => document.getElementById('playground-gap').getAttribute('aria-valuetext') === '-5'")
+        assert statistics_shown(page, "softmax")["peak_weight"] < 0.1
+        page.focus("[aria-label='nats, slider']")
+        page.keyboard.press("End")
+        shown_of(page, "entropy_target:nats=8")
+
+
+@pytest.mark.parametrize("field,text,sentence", [
+    ("[aria-label='Keys n, exactly']", "1", "n is a whole number from 2 to 65,536."),
+    ("[aria-label='Keys n, exactly']", "65537", "n is a whole number from 2 to 65,536."),
+    ("[aria-label='Keys n, exactly']", "many", "n is a whole number from 2 to 65,536."),
+    ("[aria-label='Temperature, exactly']", "0", "A temperature here is a number from 0.05 to 20."),
+    ("[aria-label='Temperature, exactly']", "", "A temperature here is a number from 0.05 to 20."),
+    ("#playground-typed", "1 2 x", "“x” is not a finite number; the row shown is the last good one."),
+    ("#playground-typed", "1 2 1e999", "“1e999” is not a finite number; the row shown is the last good one."),
+    ("#playground-typed", "1 2 -inf", "“-inf” is not a finite number; the row shown is the last good one."),
+    ("#playground-typed", "1 <img/src=x>", "“<img/src=x>” is not a finite number; the row shown is the last good one."),
+    ("#playground-typed", "1", "A row has at least 2 scores; the row shown is the last good one."),
+    ("#playground-typed", "0 " * 4097, "These are 4,097 scores, and a typed row may have 4,096; the row shown is the last good one."),
+], ids=range(11))
+def test_what_is_no_row_gets_a_sentence_and_the_last_good_one_stays(browser, path, field, text, sentence):
+    with opened(browser, path) as page:
+        go(page, row="typed", scores="1 2 3", n=3, t=1, rule="sparsemax")
+        before = statistics_shown(page, "softmax")
+        page.fill(field, text)
+        page.press(field, "Tab")
+        page.wait_for_function("(wanted) => document.querySelector('#playground .problem').textContent === wanted", arg=sentence)
+        assert statistics_shown(page, "softmax") == before
+        page.fill("#playground-typed", "1, 2;\n3 4.5e0")
+        shown_of(page, "sparsemax", 4)
+        assert page.text_content("#playground .problem") == ""
+
+
+def test_a_typed_row_keeps_its_order_and_its_ties_as_it_grows(browser, path):
+    with opened(browser, path) as page:
+        typed = [2.0, -1.0, 5.0, 2.0]
+        go(page, row="typed", scores="2 -1 5 2", n=4, rule="stick_breaking")
+        scores, _ = row_downloaded(page)
+        assert list(scores) == typed
+        go(page, row="typed", scores="2 -1 5 2", n=401, rule="stick_breaking")
+        scores, _ = row_downloaded(page)
+        assert set(scores) == set(typed) and (scores == 5).sum() == 1
+        assert 265 <= (scores == 2).sum() <= 269
+        go(page, row="typed", scores="2 -1 5 2", n=400, rule="stick_breaking", alone=0)
+        scores, _ = row_downloaded(page)
+        assert (scores == 5).sum() == 100 and (scores == 2).sum() == 200 and (scores == -1).sum() == 100
+        go(page, row="typed", scores="2 -1 5 2", n=2, rule="stick_breaking", alone=0)
+        assert row_downloaded(page)[0].max() == 5
+
+
+def test_the_needle_stands_among_quantiles_of_the_normal(browser, path):
+    from statistics import NormalDist
+    with opened(browser, path) as page:
+        for n in (2, 3, 10, 1000, 65536):
+            go(page, row="needle", gap=7.5, n=n, rule="hard")
+            scores, _ = row_downloaded(page)
+            wanted = [NormalDist().inv_cdf((i + 0.5) / (n - 1)) for i in range(n - 1)]
+            assert scores[-1] == 7.5
+            np.testing.assert_allclose(scores[:-1], wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_a_setting_can_be_sent_as_an_address(browser, path):
+    with opened(browser, path) as page:
+        go(page, row="needle", n=64, rule="softmax")
+        page.select_option("#playground-row", "typed")
+        page.fill("#playground-typed", "4 4 0 -1")
+        page.select_option("#playground-rule", "entmax")
+        type_into(page, "#playground-parameter-alpha", "1.25")
+        type_into(page, "[aria-label='Temperature, exactly']", "0.5")
+        type_into(page, "[aria-label='Keys n, exactly']", "123")
+        page.uncheck("#playground-alone")
+        page.wait_for_function("() => location.hash.includes('123') && location.hash.includes('alone')")
+        address, seen = page.evaluate("location.hash"), statistics_shown(page, "entmax:alpha=1.25")
+        text = page.text_content("#playground .summary")
+    with opened(browser, path, place=address) as page:
+        shown_of(page, "entmax:alpha=1.25", 123)
+        page.wait_for_function("(wanted) => document.querySelector('#playground .summary').textContent === wanted", arg=text)
+        assert statistics_shown(page, "entmax:alpha=1.25") == seen
+        page.wait_for_function("() => Math.abs(document.getElementById('playground').getBoundingClientRect().top) < 100")
+
+
+@pytest.mark.parametrize("told,sentence", [
+    ({"rule": "sofmax"}, "did you mean softmax"),
+    ({"rule": "softmax:beta=1/2"}, "2 values for 1 heads"),
+    ({"n": "many"}, "is not a number"),
+    ({"row": "typed", "scores": "1 x"}, "not a finite number"),
+    ({"row": "result", "name": "nobody"}, "not among those of this result"),
+    ({"row": "result", "name": "x", "of": "1e9", "q": "1 NaN"}, "not among those of this result"),
+], ids=["name", "heads", "n", "typed", "row", "scores"])
+def test_an_address_that_is_wrong_gets_a_sentence(browser, path, told, sentence):
+    with opened(browser, path, place=place(**told)) as page:
+        page.wait_for_function("(wanted) => document.querySelector('#playground .problem')?.textContent.includes(wanted)", arg=sentence)
+        assert statistics_shown(page, "softmax")
+
+
+def test_addresses_without_meaning_are_silent(browser, path):
+    for hash in ["#playground?", "#playground?=&&&%25", "#playground?rule=softmax1", "#playground?n=1e99&t=-3&gap=1e9"]:
+        with opened(browser, path, place=hash) as page:
+            page.wait_for_selector("#playground td[data-value]")
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_the_name_of_a_row_is_text_and_nothing_else(browser, path, name):
+    with opened(browser, path, place=place(row="result", name=name, of=9, q="0 1 2", n=9, rule="hard")) as page:
+        shown_of(page, "hard", 9)
+        page.wait_for_timeout(50)
+        assert page.evaluate("window.pwned") is None
+        assert page.query_selector("#playground img") is None
+        assert "\u202e" not in page.text_content("#playground")
+        scores, _ = row_downloaded(page)
+        assert scores[0] < 0.5 and scores[-1] == 2
+
+
+def test_presets_show_what_they_say(browser, path):
+    with opened(browser, path) as page:
+        go(page, row="needle", n=64, rule="softmax")
+
+        def press(name):
+            page.click(f"#playground button:text-is('{name}')")
+            page.wait_for_timeout(400)
+            assert len(page.text_content("#playground .presets .note")) > 40
+        press("softmax loses a needle")
+        lost = statistics_shown(page, "softmax")
+        assert lost["peak_weight"] < 0.01 and not statistics_shown(page, "entropy_target")
+        press("a temperature only delays it")
+        later = statistics_shown(page, "softmax:beta=2")
+        assert lost["peak_weight"] < later["peak_weight"] < 0.5
+        press("entropy_target holds")
+        assert statistics_shown(page, "entropy_target")["peak_weight"] > 0.9
+        press("ties stay ties")
+        tied = statistics_shown(page, "entropy_target:nats=0.1")
+        assert tied["peak_weight"] == 0.5 and tied["support"] == 2
+
+
+def test_a_row_that_is_used_takes_the_playground(browser, path, tmp_path):
+    audit = write_page(synthetic_audit(), tmp_path / "audit.html")
+    with opened(browser, audit) as page:
+        page.evaluate("location.hash = '#playground'")
+        page.wait_for_selector("#playground td[data-value]")
+        assert page.locator("#playground-row option").all_text_contents()[:2] == ["a needle among normal scores", "typed"]
+
+
+def test_without_the_module_a_note_stands_in_its_place(browser, tmp_path):
+    path = write_page(synthetic_results("quick"), tmp_path / "page.html", MAKER.parent / "make_report_page_without_playground")
+    with opened(browser, path, place="#playground") as page:
+        note = page.text_content("#playground .note")
+        assert note == "The playground was left out: this build had no emcc (scripts/setup installs it)."
+        assert page.query_selector("#playground input") is None
+
+
+def test_a_browser_without_webassembly_gets_a_sentence(browser, path):
+    context = browser.new_context(offline=True)
+    page, said = context.new_page(), []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(path.as_uri() + "#playground")
+    page.wait_for_function("() => document.querySelector('#playground .note').textContent.includes('WebAssembly')")
+    context.close()
+    assert said == []
+
+
+def test_the_module_waits_until_the_reader_comes_near(browser, path):
+    with opened(browser, path) as page:
+        page.wait_for_timeout(300)
+        assert page.query_selector("#playground td[data-value]") is None
+        page.evaluate("document.getElementById('playground').scrollIntoView()")
+        page.wait_for_selector("#playground td[data-value]")
+
+
+@pytest.mark.parametrize("width,scheme", LOOKS)
+def test_it_fits_and_is_drawn(browser, path, width, scheme):
+    with opened(browser, path, width, scheme) as page:
+        for rule in ["adaptive", "log_length"]:
+            go(page, row="typed", scores=" ".join("1.25" for _ in range(400)), rule=rule)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.wait_for_function("""() => document.querySelectorAll('#playground canvas').length >= 2""")
+
+
+@pytest.mark.serial
+def test_the_slowest_rule_follows_a_slider_at_the_most_keys(browser, path):
+    with opened(browser, path) as page:
+        go(page, row="needle", gap=6, n=65536, t=1, rule="peak_target:weight=0.99")
+        page.wait_for_timeout(1500)  # the curve over lengths is worked out meanwhile
+        times = page.evaluate("""async () => {
+          const range = document.getElementById("playground-t");
+          const numbers = document.querySelector("#playground .outcome .scroll");
+          const times = [];
+          for (let i = 0; i < 9; ++i) {
+            const began = performance.now();
+            range.stepDown();
+            range.dispatchEvent(new Event("input", {bubbles: true}));
+            await new Promise((done) => {
+              const seen = new MutationObserver(() => (seen.disconnect(), done()));
+              seen.observe(numbers, {childList: true});
+            });
+            times.push(performance.now() - began);
+          }
+          return times;
+        }""")
+        assert sorted(times)[len(times) // 2] < 100, times

@@ -7,13 +7,20 @@ function offerRow(row) {
 }
 
 // The row that the playground shows now.
-function useRow(row) {
-  if (!isRow(row)) return;
-  const same = view.rows.findIndex((other) => other.name === row.name);
-  if (same < 0) view.rows.push(row);
-  else view.rows[same] = row;
+function useRow(wanted) {
+  if (!isRow(wanted)) return;
+  const row = rowAmong(wanted);
   view.rows.current = row;
   view.rows.used?.(row);
+}
+
+// That row as it is offered; offered only while this view lasts if it was not.
+function rowAmong(wanted) {
+  const known = view.rows.find((row) => row.name === wanted.name);
+  if (known) return known;
+  const row = {...wanted, passing: true};
+  view.rows.push(row);
+  return row;
 }
 
 function isRow(row) {
@@ -42,7 +49,10 @@ function showPlayground() {
   findPlaces((place) => {
     if (place !== "playground" && !place.startsWith("playground?")) return false;
     part.scrollIntoView();
-    wake().then((playground) => playground?.goTo(place));
+    wake().then((playground) => {
+      playground?.goTo(place);
+      part.scrollIntoView(); // it has grown meanwhile
+    });
     return true;
   });
 }

@@ -6,6 +6,7 @@
 const kLongest = 65536;
 const kTemperatures = [0.05, 20];
 const kGaps = [-5, 20];
+const kDigitsInPlace = 5;
 
 function firstState() {
   const row = view.rows.current ?? view.rows[0] ?? null;
@@ -55,11 +56,22 @@ function placeOf(state) {
   const own = {
     needle: {row: "needle", gap: state.gap},
     typed: {row: "typed", scores: state.row?.typed?.join(" ")},
-    result: {row: "result", name: state.row?.name},
+    result: {row: "result", name: state.row?.name, ...(state.row?.passing ? scoresInPlace(state.row) : {})},
   }[state.source];
   const all = {...own, n: state.n, t: state.temperature, rule: ruleText(state)};
   if (state.source !== "needle" && !state.alone) all.alone = 0;
   return "playground?" + Object.entries(all).map(([name, value]) => `${name}=${twice(value)}`).join("&");
+}
+
+// A row that the page does not offer by itself goes with the address.
+function scoresInPlace({n, quantiles}) {
+  return {of: n, q: quantiles.map((score) => Number(score.toPrecision(kDigitsInPlace))).join(" ")};
+}
+
+function rowInPlace(told) {
+  const row = {name: told.get("name") ?? "", n: Number(told.get("of")), quantiles: (told.get("q") ?? "").split(" ").map(Number)};
+  row.quantiles.sort((a, b) => a - b);
+  return Number.isInteger(row.n) && isRow(row) && row.quantiles.length <= Math.min(row.n, kLargestTyped) ? rowAmong(row) : null;
 }
 
 // What of the state a place tells; what is wrong in it is left out, with a sentence in `problem`.
@@ -102,7 +114,7 @@ function rowOfPlace(told) {
     return row ? {source: "typed", row, typed: told.get("scores"), n: row.n, alone} : {problem};
   }
   if (told.get("row") !== "result") return {};
-  const row = view.rows.find((other) => other.name === told.get("name"));
+  const row = view.rows.find((other) => other.name === told.get("name")) ?? rowInPlace(told);
   return row
     ? {source: "result", row, n: clamped(row.n, [kLeastRow, kLongest]), alone}
     : {problem: "The row that the address names is not among those of this result."};
