@@ -125,7 +125,7 @@ function ruleControls(module, state, good, say) {
     }
     parts.forEach((part) => part.follow());
   };
-  const label = node("label", {class: "choice", for: "playground-rule"}, "Beside softmax");
+  const label = node("label", {class: "choice", for: "playground-rule"}, "Normalizer");
   return {element: node("div", {class: "rule-controls"}, node("div", {class: "slider"}, label, select), fields, words), follow};
 }
 

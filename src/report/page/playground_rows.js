@@ -6,13 +6,14 @@
 const kLeastRow = 2;
 const kLargestTyped = 4096;
 
-// The scores of a row at length n. The largest is always among them; alone: it stays one key however many the others become.
+// The scores of a row at length n. The largest is always among them; alone: it is one key however many the others become.
 function scoresAt(row, n, alone) {
   const known = row.quantiles.length === row.n;
   if (known && n === row.n) return Float64Array.from(row.typed ?? row.quantiles);
   const quantile = known ? stepped : interpolated;
   const top = row.quantiles.at(-1);
-  const others = alone && row.quantiles.length > 1 ? row.quantiles.slice(0, -1) : row.quantiles;
+  const below = row.quantiles.filter((score) => score < top);
+  const others = alone && below.length ? below : row.quantiles;
   const many = alone ? n - 1 : n;
   const scores = new Float64Array(n);
   for (let i = 0; i < many; ++i) scores[i] = quantile(others, (i + 0.5) / many);
