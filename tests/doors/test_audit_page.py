@@ -323,8 +323,9 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
 
 
 @pytest.mark.parametrize("sections,shown", [
-    (["attention"], ["heads", "worst", "by-length", "forecast", "provenance"]),
-    (["analysis"], ["findings", *FIGURES, "provenance"]), (["probe"], ["probe", "provenance"]), ([], ["provenance"])])
+    (["attention"], ["heads", "worst", "by-length", "forecast", "playground", "provenance"]),
+    (["analysis"], ["findings", *FIGURES, "playground", "provenance"]), (["probe"], ["probe", "playground", "provenance"]),
+    ([], ["playground", "provenance"])])
 def test_what_was_not_measured_has_no_place(browser, tmp_path, sections, shown):
     results = synthetic_audit(sections)
     results["complete"] = bool(sections)
@@ -339,7 +340,7 @@ def test_one_analysis_and_one_length_are_shown_alone(browser, tmp_path):
         del results["analysis"][other]
     with opened(browser, write_page(results, tmp_path / "page.html")) as page:
         shown = page.eval_on_selector_all("main section", "(all) => all.map((s) => s.id)")
-        assert shown == ["heads", "worst", "by-length", "findings", "separability", "probe", "provenance"]
+        assert shown == ["heads", "worst", "by-length", "findings", "separability", "probe", "playground", "provenance"]
 
 
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")

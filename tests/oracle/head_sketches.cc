@@ -99,7 +99,9 @@ void expect_map(const audit::Sketches& found, const audit::HeadSketch& head, con
           sum += wanted.weights[to_size(q)][to_size(k)];
       const double cell = head.map[to_size(row * size + column)], mean = sum / static_cast<double>(to - from);
       EXPECT_NEAR(cell, mean, kNear * (1 + mean)) << "cell " << row << ", " << column;
-      if (column > row) EXPECT_EQ(cell, 0.0);
+      if (column > row) {
+        EXPECT_EQ(cell, 0.0);
+      }
       mass += cell;
       wanted_mass += mean;
     }

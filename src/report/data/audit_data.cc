@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "report/data/audit_sketches.h"
+#include "report/data/packed_lists.h"
 #include "report/data/page_data.h"
 #include "sharpmax/error.h"
 
@@ -21,7 +22,7 @@ constexpr Part kAlways[] = {{"peak_outside", Part::medians}, {"entropy_outside",
                             {"entropy", Part::medians},      {"distance_outside", Part::medians}};
 // What matters most in front: what does not fit is left out, and named. Sketches of heads come before the
 // second of the three, the finest of them before the last.
-constexpr Part kFirst[] = {{"peak_outside", Part::intervals}};
+constexpr Part kFirst[] = {{"distance_outside", Part::medians}, {"peak_outside", Part::intervals}};
 constexpr Part kSecond[] = {{"peak", Part::medians},
                             {"support", Part::medians},
                             {"entropy_outside", Part::intervals},
@@ -48,9 +49,9 @@ Json over_heads(const Json& heads, const char* statistic, const char* part) {
 }
 
 Json lists_of(const Json& heads, const Part& part) {
-  if (part.what == Part::medians) return {{"median", over_heads(heads, part.statistic, "median")}};
-  return {{"low", over_heads(heads, part.statistic, "low")},
-          {"high", over_heads(heads, part.statistic, "high")}};
+  const auto lists = [&](const char* name) { return packed(over_heads(heads, part.statistic, name)); };
+  if (part.what == Part::medians) return {{"median", lists("median")}};
+  return {{"low", lists("low")}, {"high", lists("high")}};
 }
 
 // Adds to the statistics of the page, as far as there is room.
@@ -82,12 +83,12 @@ class Statistics {
 
 std::vector<Ladder> ladders_of(const Json& measured, const Json* sketches) {
   std::vector<Ladder> ladders;
-  ladders.push_back(gap_ladder(measured));
-  if (!sketches) return ladders;
+  if (!sketches) return {gap_ladder(measured)};
   if (sketches->at("heads").size() != measured.at("heads").size())
     throw Error(ErrorCode::bad_argument, "report: there is not one sketch for every head");
   ladders.push_back(map_ladder(*sketches));
   ladders.push_back(key_ladder(*sketches));
+  ladders.push_back(gap_ladder(measured));
   ladders.push_back(score_ladder(*sketches));
   return ladders;
 }
@@ -99,9 +100,11 @@ Json attention(const Json& measured, const Json* sketches, std::size_t room) {
                            "blunt_heads", "kinds", "forecast"})
     kept[name] = measured.at(name);
   const Json& heads = measured.at("heads");
-  for (const char* name :
-       {"layer", "head", "kind", "entropy_slope", "entropy_slope_outside", "blunting", "peak_bound"})
-    kept["over_heads"][name] = over_heads(heads, name);
+  for (const char* name : {"layer", "head", "entropy_slope", "entropy_slope_outside", "peak_bound"})
+    kept["over_heads"][name] = packed(over_heads(heads, name));
+  kept["over_heads"]["kind"] = indexed(over_heads(heads, "kind"));
+  kept["over_heads"]["blunting_how"] = indexed(over_heads(heads, "blunting", "how"));
+  kept["over_heads"]["blunting_length"] = packed(over_heads(heads, "blunting", "length"));
   Statistics statistics(heads, room);
   statistics.bytes = kept["over_heads"].dump().size();
   std::vector<Ladder> ladders = ladders_of(measured, sketches);

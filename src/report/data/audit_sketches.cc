@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/base64.h"
+#include "report/data/packed_lists.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
@@ -140,11 +141,11 @@ Json scores_json(const Json& sketches, std::size_t step) {
     const Json& scores = head.at("scores");
     const Json& all = scores.at("quantiles");
     Json kept = Json::array();
-    for (std::size_t i = 0; i < all.size(); i += step) kept.push_back(rounded(all[i], 5));
+    for (std::size_t i = 0; i < all.size(); i += step) kept.push_back(all[i]);
     n.push_back(scores.at("n"));
     quantiles.push_back(std::move(kept));
   }
-  return {{"n", std::move(n)}, {"quantiles", std::move(quantiles)}};
+  return {{"n", packed(std::move(n))}, {"quantiles", packed(std::move(quantiles))}};
 }
 
 // Of the gaps those at these places.
@@ -199,7 +200,10 @@ Ladder gap_ladder(const Json& attention) {
   std::vector<std::size_t> every(gaps), some;
   for (std::size_t i = 0; i < gaps; ++i) every[i] = i;
   for (std::size_t i = 2; i < gaps; i += 2) some.push_back(i);  // 1, 4, 16
-  return ladder_of("gaps", "gap counts", {gaps_json(attention, some), gaps_json(attention, every)});
+  const std::vector<std::size_t> few(some.begin(),
+                                     some.begin() + std::min<std::ptrdiff_t>(2, std::ssize(some)));
+  return ladder_of("gaps", "gap counts",
+                   {gaps_json(attention, few), gaps_json(attention, some), gaps_json(attention, every)});
 }
 
 void climb(std::vector<Ladder>& ladders, std::size_t highest, std::size_t& bytes, std::size_t room) {

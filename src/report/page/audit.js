@@ -31,6 +31,7 @@ function headsOf({over_heads: plain, statistics_over_heads: statistics}) {
   return plain.layer.map((_, i) => {
     const head = {};
     for (const [name, values] of Object.entries(plain)) head[name] = values[i];
+    head.blunting = {how: head.blunting_how, length: head.blunting_length};
     for (const [name, parts] of Object.entries(statistics))
       head[name] = Object.fromEntries(Object.entries(parts).map(([part, values]) => [part, values[i]]));
     return head;

@@ -35,7 +35,7 @@ function viewsOf(results) {
 
 // The results as the page holds them, whatever showing them added.
 function originals() {
-  return JSON.parse(document.getElementById("results").textContent).results;
+  return JSON.parse(document.getElementById("results").textContent).results.map(withNumbers);
 }
 
 // An address may come from anywhere, so it may hold escapes that mean nothing.
