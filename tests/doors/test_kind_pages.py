@@ -319,6 +319,19 @@ def test_an_unfinished_fix_is_not_judged(browser, synthetic):  # noqa: F811
         assert [row[0] for row in page.eval_on_selector_all("#all-rows tbody tr", TEXTS)] == [t["rule"] for t in results["trials"]]
 
 
+@pytest.mark.parametrize("kind,name", [("demo", "needle of score 8"), ("spread", "one score 10 above all others"),
+                                       ("model", "head 0.0: one score 20.0 above all others"),
+                                       ("attack", "one score 5.69 above all others")])
+def test_the_playground_is_lent_a_row(browser, synthetic, kind, name):  # noqa: F811
+    with opened(browser, synthetic(EVERY_KIND[kind](), f"lent-{kind}"), place="#playground") as page:
+        row = page.locator("#playground-row")
+        row.wait_for()
+        assert row.evaluate("(box) => box.selectedOptions[0].textContent") == name
+        if kind == "model":
+            page.click("[data-head='0.3']")
+            assert row.evaluate("(box) => box.selectedOptions[0].textContent") == "head 0.3: one score 23.0 above all others"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_strings_are_shown_and_do_nothing(browser, synthetic, kind):  # noqa: F811
     results = hostile(EVERY_KIND[kind]())
@@ -330,7 +343,7 @@ def test_hostile_strings_are_shown_and_do_nothing(browser, synthetic, kind):  # 
             cell.click()
         assert page.evaluate("window.pwned") is None
         assert page.query_selector_all("img, iframe, object, svg[onload]") == []
-        assert page.evaluate("document.querySelectorAll('script').length") == 2
+        assert page.evaluate("document.querySelectorAll('script:not([type])').length") == 1
         text = page.text_content("main") + page.text_content("header")
         assert "onerror=window.pwned=1>" in text
         assert "\u202e" not in page.evaluate("document.body.textContent.replace(document.getElementById('results').textContent, '')")

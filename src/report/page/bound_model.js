@@ -19,7 +19,12 @@ function showBoundModel(data) {
   showBoundLayers(heads);
   showBoundTable(data, heads, open);
   const surest = surestFirst(heads)[0];
-  if (surest.spread !== null) offerRow(twoLevelRow(0, surest.spread));
+  if (surest.spread !== null) offerRow(headRow(surest));
+}
+
+// The sharpest row that the certificate of a head allows.
+function headRow(head) {
+  return {...twoLevelRow(0, head.spread), name: `head ${headName(head)}: one score ${spreadText(head.spread)} above all others`};
 }
 
 function surestFirst(heads) {
@@ -84,6 +89,7 @@ function showBoundHeads(data, heads) {
   };
   const choose = (head) => {
     open(head, true);
+    if (head.spread !== null) useRow(headRow(head));
     rememberPlace(`head-${headName(head)}`);
   };
   findPlaces((place) => {

@@ -148,7 +148,7 @@ function showFixByPosition(data, chosen) {
 }
 
 function positionCurve(buckets, name, colour, point, more = {}) {
-  const points = new Map(buckets.map((bucket) => [placeOf(bucket), point(bucket)]));
+  const points = new Map(buckets.map((bucket) => [bucketMiddle(bucket), point(bucket)]));
   return {name, look: {colour, dash: []}, format: nats, points, ...more};
 }
 
@@ -160,7 +160,7 @@ function beforeAfterChart({rule: name, held_out: held}) {
     about: name,
     legend: true,
     ...endsAround(buckets.flatMap((bucket) => [bucket.plain, after(bucket)]), 0.02),
-    sizes: buckets.map(placeOf),
+    sizes: buckets.map(bucketMiddle),
     across: bucketAxis(buckets),
     curves: [
       positionCurve(buckets, "as it is", "grey", ({plain}) => ({value: plain}), {look: {colour: "grey", dash: [7, 5]}}),
@@ -176,7 +176,7 @@ function changeChart({rule: name, held_out: held}) {
     about: `change under ${name}`,
     legend: true,
     ...endsAround([0, ...buckets.flatMap(({change, low, high}) => [change, low, high])], 0.005),
-    sizes: buckets.map(placeOf),
+    sizes: buckets.map(bucketMiddle),
     across: bucketAxis(buckets),
     reference: {name: "no change", value: () => 0},
     curves: [

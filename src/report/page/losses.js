@@ -69,12 +69,12 @@ function lossTiles({all, buckets, likeliest_right: right}) {
 
 // A bucket stands where its middle is on a logarithmic axis; the first, which begins at no token at all, as if it were
 // as wide as the others.
-function placeOf({from, to}) {
+function bucketMiddle({from, to}) {
   return Math.sqrt(Math.max(from, to / 4) * to);
 }
 
 function byPosition(buckets) {
-  return [...buckets].sort((a, b) => placeOf(a) - placeOf(b));
+  return [...buckets].sort((a, b) => bucketMiddle(a) - bucketMiddle(b));
 }
 
 // Losses do not begin at 0: the chart shows what differs.
@@ -86,7 +86,7 @@ function endsAround(values, least) {
 }
 
 function bucketAxis(buckets) {
-  const name = (n) => rangeText(buckets.find((bucket) => placeOf(bucket) === n) ?? {from: n, to: n});
+  const name = (n) => rangeText(buckets.find((bucket) => bucketMiddle(bucket) === n) ?? {from: n, to: n});
   return {...kTokensBefore, format: name, tick: name};
 }
 
@@ -102,7 +102,7 @@ function showLossByPosition({buckets, settings, all}) {
     label: "nats a token",
     legend: true,
     ...endsAround(buckets.flatMap(({loss, low, high}) => [loss, low, high]), 0.02),
-    sizes: buckets.map(placeOf),
+    sizes: buckets.map(bucketMiddle),
     across: bucketAxis(buckets),
     reference: {name: "all tokens", value: () => all.loss},
     curves: [
@@ -110,7 +110,7 @@ function showLossByPosition({buckets, settings, all}) {
         name: normalizerOf(settings.model),
         look: {colour: "vermillion", dash: []},
         format: nats,
-        points: new Map(buckets.map((bucket) => [placeOf(bucket), {value: bucket.loss, low: bucket.low, high: bucket.high}])),
+        points: new Map(buckets.map((bucket) => [bucketMiddle(bucket), {value: bucket.loss, low: bucket.low, high: bucket.high}])),
       },
     ],
   }));
