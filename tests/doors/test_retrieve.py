@@ -85,6 +85,15 @@ def test_the_json_has_what_its_schema_promises(tmp_path):
     assert len(found["summary"]) == 2 * 2 * len(normalizers) and all(s["seeds"] == 2 for s in found["summary"])
     assert {(t["first"], t["n"], t["seeds"]) for t in found["tests"]} == {("softmax", 16, 2), ("softmax", 64, 2)}
     assert len(found["published"]) == 22 and sum(p["remembered"] for p in found["published"]) == 4
+    assert [(row["arm"], row["seed"], row["n"], len(row["quantiles"])) for row in found["rows"]] == [
+        ("paper", 0, 64, 64), ("sharp", 0, 64, 64)]
+    for row in found["rows"]:
+        # All 64 scores: their softmax has the weights that the heat map of the same set has for its 16 largest items.
+        weights = [math.exp(score - row["quantiles"][-1]) for score in row["quantiles"]]
+        known = next(m["weights"][0] for m in found["heat_maps"]
+                     if (m["arm"], m["seed"], m["normalizer"], m["n"]) == (row["arm"], 0, "softmax", 64))
+        for weight in known:
+            assert min(abs(weight - w / sum(weights)) for w in weights) < 1e-6
     for panel in found["heat_maps"]:
         assert len(panel["weights"]) == panel["sets"] == 32 and {len(row) for row in panel["weights"]} == {16}
 

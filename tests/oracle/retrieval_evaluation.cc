@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "normalizer/definition.h"
+#include "retrieval/run/score_rows.h"
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/testing/evaluation_block.h"
 #include "retrieval/testing/rule_facts.h"
@@ -217,6 +218,32 @@ TEST(RetrievalEvaluation, HardAttentionAgreesWithItself) {
     EXPECT_EQ(m.accuracy(), m.hard_accuracy());
     EXPECT_EQ(m.peak_weight, 1.0);
   }
+}
+
+TEST(RetrievalEvaluation, TheScoresOfATestSetAreThoseOfTheFormulas) {
+  for (const Encoder encoder : {Encoder::linear, Encoder::mlp}) {
+    const Head head = random_head(encoder, 16, 5, 2);
+    for (const std::int64_t n : {1, 5, 700}) {
+      Set set;
+      draw_test_set(head.seed, 5, n, 3, set);
+      const std::vector<double> wanted = PlainHead(head).scores(set), found = scores_of_test_set(head, n, 3);
+      ASSERT_EQ(found.size(), wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_NEAR(found[i], wanted[i], 1e-10 * (1.0 + std::abs(wanted[i])));
+    }
+  }
+}
+
+TEST(RetrievalEvaluation, QuantilesAreEvenlySpacedOverTheSortedScores) {
+  std::vector<double> scores(201);
+  std::iota(scores.begin(), scores.end(), -100.0);
+  std::rotate(scores.begin(), scores.begin() + 77, scores.end());
+  const std::vector<double> nine = even_quantiles(scores, 9);
+  for (std::size_t i = 0; i < nine.size(); ++i)
+    EXPECT_DOUBLE_EQ(nine[i], -100.0 + 25.0 * static_cast<double>(i));
+  EXPECT_DOUBLE_EQ(even_quantiles({3.0, 0.0, 1.0, 2.0}, 3)[1], 1.5);
+  EXPECT_EQ(even_quantiles({3.0, 1.0, 2.0}, 3), (std::vector<double>{1.0, 2.0, 3.0}));
+  EXPECT_EQ(even_quantiles({3.0}, 65), (std::vector<double>{3.0}));
 }
 
 TEST(RetrievalEvaluation, HeatMapsShowTheLargestItemsWithTheLargestAtTheRight) {

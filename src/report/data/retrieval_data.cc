@@ -171,6 +171,8 @@ Json retrieval_data(const Json& results, std::size_t room) {
   for (const char* name :
        {"sharpmax", "command", "created", "seconds", "preset", "settings", "arms", "tests", "published"})
     data[name] = results.at(name);
+  // Rows of scores to play with; in the page "rows" are those of the table.
+  data["score_rows"] = results.contains("rows") ? results.at("rows") : Json::array();
   data["heads"] = heads(results);
   data["table"] = table(results);
   const std::size_t taken = data.dump(-1, ' ', false, Json::error_handler_t::replace).size();

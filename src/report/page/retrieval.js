@@ -18,5 +18,7 @@ function showRetrieval(data) {
     showHeatMaps(data);
     showCertificate(data);
     showNumbers(data);
+    for (const {arm, seed, n, quantiles} of data.score_rows)
+      offerRow({name: `${arm} training, seed ${seed}, ${count(n)} items`, n, quantiles});
   }
 }

@@ -7,10 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/significance.h"
 #include "normalizer/definition.h"
 #include "retrieval/run/published.h"
 #include "retrieval/task/settings_json.h"
-#include "base/significance.h"
 
 namespace sharpmax::retrieval {
 namespace {
@@ -206,6 +206,9 @@ Json results_json(const RunOutcome& outcome) {
                          {"n", entry.n},
                          {"accuracy", entry.accuracy},
                          {"remembered", entry.remembered}});
+  Json rows = Json::array();
+  for (const ScoreRow& row : outcome.rows)
+    rows.push_back({{"arm", row.arm}, {"seed", row.seed}, {"n", row.n}, {"quantiles", row.quantiles}});
   return {{"preset", run.preset},
           {"settings", settings_json(run)},
           {"arms", json_of(run)["arms"]},
@@ -214,7 +217,8 @@ Json results_json(const RunOutcome& outcome) {
           {"summary", summary},
           {"tests", tests},
           {"published", published},
-          {"heat_maps", heat_maps}};
+          {"heat_maps", heat_maps},
+          {"rows", rows}};
 }
 
 }  // namespace sharpmax::retrieval

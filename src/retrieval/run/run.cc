@@ -7,6 +7,7 @@
 #include "retrieval/run/progress_meter.h"
 #include "retrieval/run/run_directory.h"
 #include "retrieval/run/run_training.h"
+#include "retrieval/run/score_rows.h"
 #include "retrieval/run/tested_file.h"
 
 namespace sharpmax::retrieval {
@@ -127,6 +128,7 @@ RunOutcome run(const RunSettings& settings, const RunOptions& options) {
   const auto trained = Clock::now();
   certify(outcome.heads, options);
   Testing(settings, outcome.heads, &directory, options).run();
+  outcome.rows = score_rows(outcome.heads, settings.test);
   outcome.testing_seconds = seconds_since(trained);
   return outcome;
 }
@@ -141,6 +143,7 @@ RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptio
   const auto began = Clock::now();
   certify(outcome.heads, options);
   Testing(outcome.settings, outcome.heads, nullptr, options).run();
+  outcome.rows = score_rows(outcome.heads, test);
   outcome.testing_seconds = seconds_since(began);
   return outcome;
 }

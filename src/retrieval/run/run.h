@@ -50,9 +50,18 @@ struct TestedHead {
   std::vector<Evaluation> by_size;  // in the order of the settings' sizes
 };
 
+// The scores of one test set, n of them, by their quantiles: least first, evenly spaced.
+struct ScoreRow {
+  std::string arm;
+  std::uint64_t seed = 0;
+  std::int64_t n = 0;
+  std::vector<double> quantiles;
+};
+
 struct RunOutcome {
   RunSettings settings;
   std::vector<TestedHead> heads;  // arm by arm, seed by seed
+  std::vector<ScoreRow> rows;     // one of each arm
   double training_seconds = 0.0;  // of this process
   double testing_seconds = 0.0;
 };

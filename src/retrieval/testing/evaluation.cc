@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "attention/targets.h"
+#include "base/blas.h"
 #include "base/threads.h"
 #include "normalizer/definition.h"
-#include "base/blas.h"
 #include "retrieval/testing/evaluation_block.h"
 #include "sharpmax/error.h"
 
@@ -75,6 +75,16 @@ void join(std::span<const BlockResult> blocks, const EvaluationRequest& request,
 }
 
 }  // namespace
+
+std::vector<double> scores_of_test_set(const Head& head, std::int64_t n, std::int64_t index) {
+  const AnyNormalizer softmax = Softmax{};
+  const EvaluationRequest request{.n = n, .sets = 1, .normalizers = {&softmax, 1}};
+  check(head, request);
+  choose_target();
+  const SerialBlas serial;
+  const EvaluationPlan plan(head, request);
+  return BlockEvaluator(plan).scores_of(index);
+}
 
 Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution) {
   check(head, request);

@@ -74,6 +74,9 @@ struct EvaluationRequest {
   std::function<void(std::int64_t sets_done)> progress;  // called from any thread, one at a time
 };
 
+// The scores of one of the sets that evaluate() tests, in the order of its items. // [n]
+std::vector<double> scores_of_test_set(const Head& head, std::int64_t n, std::int64_t index);
+
 // Bitwise the same for any number of threads. The sets are those of the head's own seed.
 Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution = {});
 

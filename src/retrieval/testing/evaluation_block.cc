@@ -82,6 +82,14 @@ BlockResult BlockEvaluator::run(std::int64_t first, std::int64_t count, std::spa
   return result;
 }
 
+std::vector<double> BlockEvaluator::scores_of(std::int64_t set) {
+  first_ = set;
+  count_ = 1;
+  draw(set);
+  score();
+  return {scores_.begin(), scores_.begin() + plan_.request.n};
+}
+
 void BlockEvaluator::draw(std::int64_t first) {
   const FoldedHead& head = plan_.head;
   const std::int64_t inputs = head.query_features + 1;

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "retrieval/testing/evaluation.h"
 #include "retrieval/head/folded.h"
+#include "retrieval/task/task.h"
+#include "retrieval/testing/evaluation.h"
 #include "retrieval/testing/item_kernels.h"
 #include "retrieval/testing/pooling.h"
 #include "retrieval/testing/rule_facts.h"
 #include "retrieval/testing/score_curves.h"
-#include "retrieval/task/task.h"
 
 namespace sharpmax::retrieval {
 
@@ -43,6 +43,7 @@ class BlockEvaluator {
   explicit BlockEvaluator(const EvaluationPlan& plan);
   // Sets [first, first + count), count <= plan.block_sets. Writes their rows of the heat maps.
   BlockResult run(std::int64_t first, std::int64_t count, std::span<HeatMap> heat_maps);
+  std::vector<double> scores_of(std::int64_t set);  // [n]
 
  private:
   void draw(std::int64_t first);
