@@ -73,7 +73,7 @@ function resultTable(columns, compared) {
 }
 
 // A change as one reads it: with its sign.
-function signed(value, format) {
+function signedBy(value, format) {
   if (value === null || value === undefined) return kNone;
   return (value > 0 ? "+" : value < 0 ? "\u2212" : "") + format(Math.abs(value));
 }

@@ -8,7 +8,7 @@ function compareFixes(compared) {
     ["loss added, nats", (one) => heldOut(one)?.text?.change ?? null, (v, one) => changeText(heldOut(one)?.text, v)],
     ["questions right", (one) => heldOut(one)?.task?.rule ?? null, (v, one) => (v === null ? kNone : `${count(v)} of ${count(heldOut(one).task.questions)}`)],
     ["right without it", (one) => heldOut(one)?.task?.plain ?? null, count],
-    ["verdict", words(({answer}) => answer?.verdict ?? "It was not finished."), "words"],
+    ["verdict", words(({answer}) => answer?.verdict ?? "It was not finished."), String, {words: true}],
   ].filter(([, value]) => compared.some((one) => ![null, kNone].includes(value(one))));
   section("compared-fixes", "What mends it", "The answer of each search, judged on the part that was held out.").append(
     scrolling("Answers", resultTable(columns, compared)),
@@ -17,12 +17,12 @@ function compareFixes(compared) {
 
 // What the rule that came out best did there, where the page holds it.
 function heldOut({data: {answer, trials}}) {
-  return trials?.find(({rule: name}) => name === answer?.chosen)?.against_nothing?.held_out;
+  return trials?.find(({rule: name}) => name === answer?.chosen)?.held_out;
 }
 
 function changeText(loss, value) {
-  const ends = typeof loss?.low === "number" ? ` (${signed(loss.low, threeDecimals)} to ${signed(loss.high, threeDecimals)})` : "";
-  return signed(value, threeDecimals) + ends;
+  const ends = typeof loss?.low === "number" ? ` (${signedBy(loss.low, threeDecimals)} to ${signedBy(loss.high, threeDecimals)})` : "";
+  return signedBy(value, threeDecimals) + ends;
 }
 
 const threeDecimals = (value) => value.toFixed(3);
@@ -45,14 +45,14 @@ function compareSpreads(compared) {
 }
 
 function compareCertificates(compared) {
-  const heads = ({data}) => data.heads ?? [];
+  const heads = ({data}) => (data.table ? rowObjects(data.table) : []);
   const shortest = (one) => heads(one).map((head) => head.log10_length).filter((v) => typeof v === "number").sort((a, b) => a - b);
   const columns = [
     ["heads", (one) => heads(one).length || null, count],
     ["with a useful bound", (one) => (heads(one).length ? heads(one).filter(({useful}) => useful).length : null), count],
     ["first loses the weight from n", (one) => shortest(one)[0] ?? null, sizeFromLog10],
     ["weight", ({data}) => data.peak ?? null, (v) => decimal(v, 2)],
-    ["verdict", ({data}) => data.verdict ?? kNone, "words"],
+    ["verdict", ({data}) => data.verdict ?? kNone, String, {words: true}],
   ].filter(([, value]) => compared.some((one) => ![null, kNone].includes(value(one))));
   section("compared-certificates", "What no input can do", "From the weights of each model alone.").append(
     scrolling("Certificates", resultTable(columns, compared)),

@@ -92,7 +92,7 @@ function showDifferences(holder, state) {
   grid.table.setAttribute("aria-label", `${state.statistic[0]}: ${b.short} less ${a.short}`);
   const legend = node("div");
   const colour = () => {
-    legend.replaceChildren(divergingLegend(signed(-most, threeDigits), signed(most, threeDigits)));
+    legend.replaceChildren(divergingLegend(signedBy(-most, threeDigits), signedBy(most, threeDigits)));
     for (const [head, cell] of grid.cells) {
       const known = head.difference !== null;
       cell.className = known ? "" : "unknown";
@@ -101,9 +101,16 @@ function showDifferences(holder, state) {
       cell.setAttribute("aria-label", shown(differenceWords(state, head)));
     }
   };
+  const picture = () =>
+    gridPicture(heads, {
+      title: `${state.statistic[0]}: ${b.short} less ${a.short}`,
+      about: `at ${count(state.n)} tokens`,
+      colour: ({difference}) => (difference === null ? null : diverging(difference / most)),
+      scale: {low: signedBy(-most, threeDigits), high: `${signedBy(most, threeDigits)}, by the square root`, colour: (share) => diverging(2 * share - 1)},
+    });
   const changed = [...heads].sort((x, y) => Math.abs(y.difference ?? 0) - Math.abs(x.difference ?? 0)).slice(0, kMostChanged);
   holder.replaceChildren(
-    node("div", {}, scrolling("Differences by layer and head", grid.table), legend, readout),
+    node("div", {}, scrolling("Differences by layer and head", grid.table, "", {picture}), legend, readout),
     node("div", {}, panel, scrolling("Heads that changed most", changedTable(state, changed), "tall")),
   );
   redrawWhenColoursChange(grid.table, colour);
@@ -111,7 +118,7 @@ function showDifferences(holder, state) {
 }
 
 function differenceWords({statistic: [name], pair: [a, b], n}, {layer, head, first, second, difference}) {
-  return `Head ${layer}.${head}: ${name} ${threeDigits(first)} in ${a.number}, ${threeDigits(second)} in ${b.number}, ${signed(difference, threeDigits)} at ${count(n)} tokens`;
+  return `Head ${layer}.${head}: ${name} ${threeDigits(first)} in ${a.number}, ${threeDigits(second)} in ${b.number}, ${signedBy(difference, threeDigits)} at ${count(n)} tokens`;
 }
 
 function showComparedHead(panel, state, head) {
@@ -140,7 +147,7 @@ function changedTable(state, heads) {
       [`in ${b.number}`, ({kinds}) => kinds[1], "words"],
       [`${title}, ${a.number}`, ({first}) => first, threeDigits],
       [`${title}, ${b.number}`, ({second}) => second, threeDigits],
-      ["difference", ({difference}) => difference, (v) => signed(v, threeDigits)],
+      ["difference", ({difference}) => difference, (v) => signedBy(v, threeDigits)],
       ["|difference|", ({difference}) => (difference === null ? null : Math.abs(difference)), threeDigits],
     ],
     heads,

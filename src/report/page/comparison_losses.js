@@ -28,13 +28,13 @@ function compareLosses(compared) {
   const change = (one, to) => lessBaseline(bucketAt(one, to)?.loss, bucketAt(first, to)?.loss);
   const below = section(
     "compared-changes",
-    `Change of loss from ${first.short}`,
-    "Below 0 is better. The intervals of each run are in the chart above: they are of its own losses, not of the change.",
+    "Change of loss",
+    `Each loss less that of ${first.short}: below 0 is better. The intervals of each run are in the chart above: they are of its own losses, not of the change.`,
   );
   liveChart(below, () => {
     const curves = others.map((one) => curveBy(one, (_, to) => ({value: change(one, to)})));
     const values = curves.flatMap((c) => [...c.points.values()].map(({value}) => value)).filter((v) => v !== null);
-    return {...chart, label: "change of loss, nats", ...room([0, ...values]), reference: {name: "as " + first.short, value: () => 0}, curves};
+    return {...chart, label: "change of loss, nats", ...room([0, ...values]), reference: {name: "no change", value: () => 0}, curves};
   });
   below.append(scrolling("Losses of the runs", lossTable(runs, ends, bucketAt, change)));
   if (!runs.every(({data}) => data.all)) return undefined;
@@ -60,7 +60,7 @@ function lossTable(runs, ends, bucketAt, change) {
     ...runs.slice(1).map((one) => [
       `${one.number} less ${runs[0].number}`,
       ({to, of}) => (to === undefined ? lessBaseline(of(one), of(runs[0])) : change(one, to)),
-      (v) => signed(v, (size) => decimal(size, 4)),
+      (v) => signedBy(v, (size) => decimal(size, 4)),
     ]),
   ];
   const table = plainTable(columns, lines);

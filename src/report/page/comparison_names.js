@@ -1,20 +1,20 @@
 // What several results are called beside each other.
 
-// Of every result {number, label, apart, name, short}: label is what its kind calls it, apart what its settings have and
-// others of that label have not; short is enough beside others of its kind.
+// Of every result {number, label, name, short}: label is what its kind calls it; name has what its settings have and
+// others of that label have not; short is what tells it from others of its kind.
 function namesOf(results) {
   const labels = results.map((data) => kKinds.get(data.schema).label(data));
   return results.map((data, i) => {
     const label = labels[i];
-    const alike = results.filter((_, j) => labels[j] === label);
-    const apart = alike.length > 1 ? whatDiffers(data, alike) : "";
     const number = i + 1;
-    return {number, label, apart, name: `${number}: ${[label, apart].filter(Boolean).join(", ")}`, short: `${number}: ${apart || label}`};
+    const apart = whatDiffers(data, results.filter((_, j) => labels[j] === label));
+    const own = whatDiffers(data, results.filter(({schema}) => schema === data.schema));
+    return {number, label, name: `${number}: ${[label, apart].filter(Boolean).join(", ")}`, short: `${number}: ${own || label}`};
   });
 }
 
 // Settings that tell more come first; those that a reader could not use are left out.
-const kTelling = ["normalizer", "normalizers", "rope_scaling", "rope_base", "file", "text", "task", "length", "seeds", "normalizers.default"];
+const kTelling = ["preset", "file", "normalizer", "normalizers", "rope_scaling", "rope_base", "text", "task", "length", "seeds", "normalizers.default"];
 const kUntelling = /(^|\.)(fingerprint|checksum|sha256|layers|heads|kv_heads|head_width|width|vocabulary)(\.|$)/;
 const kLongestSetting = 40;
 
@@ -31,7 +31,7 @@ function whatDiffers(data, alike) {
 }
 
 function settingWords(key, value) {
-  return key === "normalizer" || key === "file" || key === "text" ? fileName(value) : `${key.replaceAll(/[_.]/g, " ")} ${value}`;
+  return ["preset", "normalizer", "file", "text"].includes(key) ? fileName(value) : `${key.replaceAll(/[_.]/g, " ")} ${value}`;
 }
 
 // Name to text, of all that a run was told; names within the model are as short as those of the run.

@@ -97,7 +97,7 @@ function showComparedRows(runs, {arm, normalizer}) {
     ...runs.slice(1).map(({number}, i) => [
       `${number} less ${runs[0].number}, points`,
       (line) => lessBaseline(share(line, i + 1), share(line, 0)),
-      (value) => signed(value, (v) => (100 * v).toFixed(1)),
+      (value) => signedBy(value, (v) => (100 * v).toFixed(1)),
     ]),
   ];
   section(
