@@ -6,15 +6,18 @@ import base64
 import csv
 import io
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from page_in_browser import HOSTILE, browser, opened, write_page  # noqa: F401
-from synthetic_audit import LENGTHS, synthetic_audit
+from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, opened, write_page  # noqa: F401
+from synthetic_audit import synthetic_audit
 from synthetic_pages import PAGES
 from synthetic_results import synthetic_results
 
 SVG = "{http://www.w3.org/2000/svg}"
+AXE = ROOT / "src/report/page/node_modules/axe-core/axe.min.js"
+SCREENSHOTS = MAKER.parent.parent / "test-screenshots"
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +31,16 @@ def made(tmp_path_factory):
             known[kind] = results, write_page(results, folder / f"{kind}.html")
         return known[kind]
     return make
+
+
+def test_no_name_is_used_by_two_files_of_the_page():
+    """They are joined into one function: the later of two would silently take the place of the other."""
+    seen = {}
+    for source in sorted((ROOT / "src/report/page").glob("*.js")):
+        for name in re.findall(r"^(?:async )?(?:function\*?|const|let|class) +(\w+)", source.read_text(), re.MULTILINE):
+            assert name not in seen, (name, seen[name], source.name)
+            seen[name] = source.name
+    assert len(seen) > 200
 
 
 def downloaded(page, section, text, which=0):
@@ -262,3 +275,94 @@ def test_an_address_that_means_nothing_changes_nothing(browser, made, kind):
             go(page, place)
             assert head_shown(page) == "1.1", place
         assert page.evaluate("window.pwned") is None
+
+
+# Every rule but those that are experimental: what is wrong, in words that say where.
+VIOLATIONS = """async () => {
+  const {violations} = await axe.run(document, {resultTypes: ["violations"]});
+  return violations.flatMap(({id, nodes}) => nodes.map((n) => `${id}: ${n.target} ${n.failureSummary}`));
+}"""
+
+
+def unfold(page):
+    for summary in page.query_selector_all("summary"):
+        summary.click()
+
+
+LARGE = ["retrieval", "audit", "combined"]  # in every look; the others in two, which have both widths and both schemes
+
+
+@pytest.mark.parametrize("kind,width,scheme", [
+    (kind, *look) for kind in PAGES for look in (LOOKS if kind in LARGE else [LOOKS[0], LOOKS[3]])])
+def test_axe_finds_nothing_and_the_page_fits(browser, made, kind, width, scheme):
+    """And a picture of the page is kept, to be looked at."""
+    with opened(browser, made(kind)[1], width, scheme) as page:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{kind.replace(' ', '-')}-{width}-{scheme}.png", full_page=True)
+        unfold(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.evaluate(AXE.read_text() + ";")
+        assert page.evaluate(VIOLATIONS) == []
+
+
+@pytest.mark.parametrize("place", ["#1", "#2"])
+def test_axe_finds_nothing_in_the_views_of_several_results(browser, made, place):
+    with opened(browser, made("combined")[1], 375, "dark", place) as page:
+        page.evaluate(AXE.read_text() + ";")
+        assert page.evaluate(VIOLATIONS) == []
+
+
+def test_axe_would_find_something(browser, made):
+    with opened(browser, made("two losses")[1]) as page:
+        page.evaluate("document.querySelector('h1').style.color = '#dddddd'")
+        page.evaluate(AXE.read_text() + ";")
+        assert any(line.startswith("color-contrast: ") for line in page.evaluate(VIOLATIONS))
+
+
+# Whether what has the focus is drawn so; it is remembered. Null once the focus has left the page or come round.
+FOCUSED = """() => {
+  const e = document.activeElement;
+  window.reached ??= new Set();
+  if (e === document.body || window.reached.has(e)) return null;
+  window.reached.add(e);
+  const around = e.closest(".chip") ?? e;
+  const seen = [e, around].map((one) => getComputedStyle(one)).some(
+    (style) => style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1.5);
+  return [e.closest("section")?.id ?? "", e.tagName, e.textContent.slice(0, 20), seen];
+}"""
+# Of a group of radio buttons the one that is chosen has the stop, of a grid the cell that was last gone to.
+MISSED = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")].filter(
+  (e) => e.checkVisibility() && !e.disabled && !(e.type === "radio" && !e.checked) && e.tabIndex >= 0 && !window.reached.has(e))
+  .map((e) => e.outerHTML.slice(0, 100))"""
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_everything_is_reached_by_tab_and_its_focus_is_seen(browser, made, kind):
+    with opened(browser, made(kind)[1]) as page:
+        stops = []
+        for _ in range(400):
+            page.keyboard.press("Tab")
+            stop = page.evaluate(FOCUSED)
+            if stop is None:
+                break
+            stops.append(stop)
+        assert [stop for stop in stops if not stop[3]] == []
+        assert page.evaluate(MISSED) == [] and stops[0][2].startswith("Skip")
+        wanted = {"JSON"} | ({"PNG", "SVG", "CSV"} if kind in LARGE else set())
+        assert {stop[2] for stop in stops if stop[1] == "BUTTON"} >= wanted
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_page_prints_on_white_without_its_controls(browser, made, kind, tmp_path):
+    with opened(browser, made(kind)[1], 1280, "dark") as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(0, 0, 0)"
+        assert [part for part in page.query_selector_all(".tools, .controls, nav, .readout") if part.is_visible()] == []
+        page.set_viewport_size({"width": 700, "height": 900})
+        page.wait_for_timeout(100)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        paper = page.pdf(format="A4")
+        assert paper[:5] == b"%PDF-" and len(paper) > 20_000
+        SCREENSHOTS.mkdir(exist_ok=True)
+        (SCREENSHOTS / f"{kind.replace(' ', '-')}.pdf").write_bytes(paper)

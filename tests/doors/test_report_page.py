@@ -167,6 +167,68 @@ def test_heat_maps_show_the_weights(browser, made):
             assert float(panel.eval_on_selector("figcaption span", "(s) => s.dataset.value")) == pytest.approx(mean)
 
 
+def test_a_slider_chooses_the_size_of_the_large_heat_map(browser, made):
+    results, path = made("both")
+    sizes = results["settings"]["sizes"]
+    means = {m["n"]: sum(line[-1] for line in m["weights"]) / 32 for m in results["heat_maps"]
+             if (m["arm"], m["normalizer"], m["seed"]) == ("paper", "softmax", 0)}
+    with opened(browser, path) as page:
+        slider = page.get_by_role("slider", name="Items n")
+
+        def shown_size():
+            number = float(page.eval_on_selector(".large-panel figcaption span", "(s) => s.dataset.value"))
+            n = sizes[int(slider.input_value())]
+            assert number == pytest.approx(means[n])
+            assert page.text_content(".large-panel figcaption").startswith(f"n = {n:,}")
+            assert slider.get_attribute("aria-valuetext").startswith(f"{n:,} items, mean weight ")
+            chosen = page.eval_on_selector_all("#heat-maps figure",
+                                               "(all) => all.map((f, i) => f.className === 'chosen' ? i : -1)")
+            assert max(chosen) == sizes.index(n) and sorted(chosen)[-2] == -1
+            # The large panel is drawn from the weights of this size: the same as the small one.
+            assert page.evaluate("""(i) => {
+              const pixels = (canvas) => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.join();
+              const small = document.querySelectorAll("#heat-maps figure canvas")[i];
+              return pixels(document.querySelector(".large-panel canvas")) === pixels(small);
+            }""", sizes.index(n))
+            return n
+
+        assert shown_size() == 16
+        slider.focus()
+        for key, n in (("ArrowRight", 32), ("ArrowRight", 64), ("End", sizes[-1]), ("ArrowLeft", sizes[-2]), ("Home", 16)):
+            page.keyboard.press(key)
+            assert shown_size() == n
+        page.click("#heat-maps figure:nth-child(5)")
+        assert shown_size() == sizes[4]
+        page.get_by_label("Normalizer").last.select_option(label="adaptive")
+        assert slider.input_value() == "4"  # another rule, the same size
+
+
+def test_a_long_table_shows_its_first_lines_until_it_is_asked_for_all(browser, made):
+    results, path = made("quick")
+    lines = len(results["summary"])
+    with opened(browser, path) as page:
+        visible = "(rows) => rows.filter((row) => row.checkVisibility()).length"
+        assert lines > 150 and page.eval_on_selector_all("#all-rows tbody tr", visible) == 150
+        with page.expect_download() as started:
+            page.locator("#numbers .tools button").click()
+        assert open(started.value.path()).read().count("\n") == 1 + lines
+        page.get_by_role("button", name="accuracy").click()
+        first = page.eval_on_selector("#all-rows tbody tr", "(row) => Number(row.cells[5].dataset.value)")
+        assert first == min(r["accuracy"] for r in results["summary"])
+        page.get_by_role("button", name="Show every line").click()
+        assert page.eval_on_selector_all("#all-rows tbody tr", visible) == lines
+
+
+def test_a_result_without_rows_of_scores_still_has_a_page_and_one_with_them_offers_them(browser, made, tmp_path):
+    results = copy.deepcopy(made("both")[0])
+    assert "rows" not in results  # as results were before
+    results["rows"] = [{"arm": arm, "seed": 0, "n": 1048576, "quantiles": [k * s for k in range(65)]}
+                       for arm, s in (("paper", 0.1), ("sharp", 300.0))]
+    with opened(browser, write_page(results, tmp_path / "page.html")) as page:
+        held = page.evaluate("JSON.parse(document.getElementById('results').textContent).results[0]")
+        assert held["score_rows"] == results["rows"]
+
+
 def test_a_run_with_too_many_heat_maps_stays_small_and_says_so(browser, tmp_path):
     results = synthetic_results("quick")
     for i in range(2):

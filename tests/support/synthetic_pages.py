@@ -3,6 +3,7 @@
 A new kind of page is a line here.
 """
 from synthetic_audit import synthetic_audit
+from synthetic_kinds import EVERY_KIND, fix, model_bounds, spread
 from synthetic_results import synthetic_results
 
 
@@ -41,5 +42,7 @@ PAGES = {
     "audit": synthetic_audit,
     "combined": lambda: [synthetic_results("paper"), *two_audits()],
     "runs": lambda: [synthetic_results("paper"), synthetic_results("both"), synthetic_results("paper", seed=8)],
-    "losses": two_losses,
+    "two losses": two_losses,
+    "answers": lambda: [fix(), fix(helps=False), spread(), spread(sizes=(16.0, 4096.0)), model_bounds(), model_bounds(layers=2)],
+    **EVERY_KIND,
 }

@@ -45,7 +45,17 @@ function showHeads(attention) {
     panel.show(head);
     if (scroll) panel.element.scrollIntoView({block: "nearest"});
   };
-  const left = node("div", {}, scrolling("Layers and heads", grid.table), legend, readout);
+  const picture = () => {
+    const {value, scale, name, byLength: varies} = state.statistic;
+    const {low, high, share} = scale(attention);
+    return gridPicture(attention.heads, {
+      title: `Every head: ${name}`,
+      about: varies ? `at ${count(attention.lengths[state.length])} tokens` : `up to ${count(attention.lengths.at(-1))} tokens`,
+      colour: (head) => (value(head, state.length) === null ? null : ramp(share(value(head, state.length)))),
+      scale: {low, high, colour: ramp},
+    });
+  };
+  const left = node("div", {}, scrolling("Layers and heads", grid.table, "", {picture}), legend, readout);
   section(
     "heads",
     "Every head",
@@ -87,8 +97,8 @@ function headGrid({heads}, {say, choose}) {
   const columns = distinct(heads.map(({head}) => head)).sort((a, b) => a - b);
   const every = columns.length > 16 ? 4 : 1;
   const table = node("table", {class: "head-grid", role: "grid", "aria-label": "Layers and heads"});
-  const titles = columns.map((head, i) => node("th", {scope: "col"}, i % every ? "" : head));
-  table.append(node("thead", {}, node("tr", {}, node("th", {scope: "col"}, ""), ...titles)));
+  const titles = columns.map((head, i) => node("th", {scope: "col", class: i % every ? "unwritten" : ""}, head));
+  table.append(node("thead", {}, node("tr", {}, node("td"), ...titles)));
   const cells = new Map();
   const places = []; // [line][column]
   const body = node("tbody");

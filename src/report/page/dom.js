@@ -31,11 +31,12 @@ function rule(name) {
   return node("span", {class: "rule"}, head, ...rest.flatMap((part) => [":", node("wbr"), part]));
 }
 
-// A wide table scrolls within itself, by keyboard too, and the page never does. What it holds can be taken away.
-function scrolling(label, table, style = "") {
+// A wide table scrolls within itself, by keyboard too, and the page never does. What it holds can be taken away:
+// as CSV, and as what else is offered (export.js).
+function scrolling(label, table, style = "", offers = {}) {
   const inner = node("div", {class: "scroll " + style, tabindex: "0", role: "region", "aria-label": label}, table);
   const frame = node("div", {class: "frame"}, inner);
-  figureTools(frame, {name: label, csv: () => tableRows(inner.querySelector("table"))});
+  figureTools(frame, {name: label, csv: () => tableRows(inner.querySelector("table")), ...offers});
   return frame;
 }
 

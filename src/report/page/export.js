@@ -46,7 +46,8 @@ function exportName(place, name, ending) {
   const part = place.closest("section");
   const alone = (part?.querySelectorAll(".tools").length ?? 1) === 1;
   const words = [part?.id ?? "page", ...(name && !alone ? [name] : [])];
-  return `sharpmax-${viewNumber()}${words.map(slug).join("-")}.${ending}`;
+  const number = part?.id.startsWith("compared-") ? "" : viewNumber();
+  return `sharpmax-${number}${words.map(slug).join("-")}.${ending}`;
 }
 
 function viewNumber() {

@@ -97,7 +97,7 @@ function drawAxes(pen, {sizes, label, percent: inPercent, bottom, across = kItem
     pen.line([[x, box.top], [x, box.bottom]], {stroke: line});
     if (next - x < kLeastTickGap) continue;
     next = x;
-    pen.text(x, box.bottom + 16, shortCount(n), {fill: quiet, anchor: "middle"});
+    pen.text(x, box.bottom + 16, (across.tick ?? shortCount)(n), {fill: quiet, anchor: "middle"});
   }
   pen.text((box.left + box.right) / 2, box.bottom + 38, across.label, {fill: quiet, anchor: "middle"});
   pen.text(20, (box.top + box.bottom) / 2, label, {fill: quiet, anchor: "middle", turned: true});

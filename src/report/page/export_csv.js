@@ -19,7 +19,8 @@ function csvCell(cell) {
 // A table of the page as it stands there, sorted and filtered, with every digit of its numbers. A heading and its
 // cells may say other columns than they show, as lists in data-csv.
 function tableRows(table) {
-  const lines = [...table.rows].filter(({hidden}) => !hidden).map((line) => [...line.cells].flatMap((cell) => repeated(csvCells(cell), cell.colSpan)));
+  const rows = [...table.rows].filter((line) => !line.hidden && !line.closest("tfoot"));
+  const lines = rows.map((line) => [...line.cells].flatMap((cell) => repeated(csvCells(cell), cell.colSpan)));
   return lines.filter((cells) => cells.length);
 }
 

@@ -6,12 +6,20 @@ const kOutcomes = [
   ["hard_right_rule_wrong", "dispersion", "only hard attention right: dispersion"],
   ["hard_wrong_rule_wrong", "ranking", "both wrong: ranking"],
 ];
+const kOutcomeColours = new Map([["both-right", "green"], ["averaging", "sky"], ["dispersion", "vermillion"], ["ranking", "line"]]);
+
+function shareOfSets(row, field) {
+  return row.sets ? row[field] / row.sets : 0;
+}
 
 function showFailure(data) {
   const state = {arm: paperArm(data) ?? data.armNames[0], normalizer: member(data, "softmax") ?? data.normalizers[0]};
   const holder = node("div");
-  const fill = () =>
-    holder.replaceChildren(scrolling("Why it fails, by size", failureTable(rowsOf(data, state.arm, state.normalizer))));
+  const picture = () => failurePicture(rowsOf(data, state.arm, state.normalizer), state);
+  const fill = () => {
+    const table = failureTable(rowsOf(data, state.arm, state.normalizer));
+    holder.replaceChildren(scrolling("Why it fails, by size", table, "", {picture}));
+  };
   section(
     "failure",
     "Why it fails",
@@ -56,7 +64,7 @@ function failureTable(rows) {
   ];
   const body = node("tbody");
   for (const row of rows) {
-    const share = (field) => (row.sets ? row[field] / row.sets : 0);
+    const share = (field) => shareOfSets(row, field);
     const bar = node("div", {
       class: "stack",
       role: "img",
@@ -89,4 +97,34 @@ function failureTable(rows) {
     node("thead", {}, node("tr", {}, ...heads.map(([text, style]) => node("th", {scope: "col", class: style}, text)))),
     body,
   );
+}
+
+// The bars to take away, with the same names as on the page.
+function failurePicture(rows, {arm, normalizer}) {
+  const [left, right, line, top] = [104, 830, 26, 108];
+  return {
+    width: 860,
+    height: top + rows.length * line + 16,
+    draw: (pen) => {
+      pen.text(16, 22, "Why it fails", {fill: paint("ink"), size: 17, bold: true});
+      pen.text(16, 46, `${arm} training, ${normalizer}`, {fill: paint("quiet"), size: 13});
+      let x = 16;
+      for (const [, style, text] of kOutcomes) {
+        pen.box(x, 64, 18, 12, {fill: paint(kOutcomeColours.get(style))});
+        pen.text(x + 24, 70, text, {fill: paint("ink")});
+        x += 44 + textWidth(text);
+      }
+      pen.text(left - 10, 94, "n", {fill: paint("quiet"), anchor: "end"});
+      for (const [i, row] of rows.entries()) {
+        const y = top + i * line;
+        pen.text(left - 10, y + 9, count(row.n), {fill: paint("ink"), anchor: "end"});
+        let from = left;
+        for (const [field, style] of kOutcomes) {
+          const wide = shareOfSets(row, field) * (right - left);
+          pen.box(from, y, wide, 18, {fill: paint(kOutcomeColours.get(style))});
+          from += wide;
+        }
+      }
+    },
+  };
 }

@@ -1,4 +1,4 @@
-// Paper A's figure 2: weights on the largest items of some sets, one panel for each size.
+// Paper A's figure 2: weights on the largest items of some sets. One size is shown large, all sizes small beside it.
 
 // The square root spends the colours where dispersed weights are: 1/16 of the weight is a quarter of the way.
 function heat(thousandths) {
@@ -13,14 +13,15 @@ function showHeatMaps(data) {
   const state = {
     arm: arms.find((arm) => arm === paperArm(data)) ?? arms[0],
     normalizer: normalizers.find((name) => family(name) === "softmax") ?? normalizers[0],
+    n: data.sizes[0],
   };
-  const panels = node("div", {class: "panels"});
+  const mapsOf = () =>
+    data.heat_maps.filter((m) => m.arm === state.arm && m.normalizer === state.normalizer).sort((a, b) => a.n - b.n);
   const readout = node("p", {class: "readout"});
+  const viewer = heatViewer(state, readout);
   const fill = () => {
-    const maps = data.heat_maps
-      .filter((m) => m.arm === state.arm && m.normalizer === state.normalizer)
-      .sort((a, b) => a.n - b.n);
-    panels.replaceChildren(...maps.map((map) => panel(map, readout)));
+    const maps = mapsOf();
+    viewer.fill(maps);
     readout.textContent = maps.length
       ? `Seed ${shown(maps[0].seed)}. Point at a cell to read its weight.`
       : "No heat maps of this pair are in the page.";
@@ -28,7 +29,7 @@ function showHeatMaps(data) {
   const place = section(
     "heat-maps",
     "Where the weight goes",
-    "One panel is one size: each line a set, each column one of its largest items, the largest at the right. A head that finds the largest item has a bright right edge. Below each panel: the mean weight on the largest.",
+    "One panel is one size: each line a set, each column one of its largest items, the largest at the right. A head that finds the largest item has a bright right edge. The slider chooses the size; the number below a panel is the mean weight on the largest item.",
   );
   place.append(
     node(
@@ -42,26 +43,64 @@ function showHeatMaps(data) {
         state.normalizer = name;
         fill();
       }),
+      viewer.slider,
     ),
-    panels,
+    viewer.panels,
     rampLegend("weight 0", "1, by its square root"),
-    readout,
   );
-  if (data.heat_maps_left_out.length)
-    place.append(
-      node(
-        "p",
-        {class: "note"},
-        "Left out to keep this file small: " +
-          data.heat_maps_left_out.map((m) => `${m.arm} ${m.normalizer}`).join(", ") +
-          ".",
-      ),
-    );
+  const foot = node("div", {class: "chart-foot"}, readout);
+  figureTools(foot, {picture: () => heatPicture(mapsOf(), state, sectionTitle(place)), csv: () => heatRows(mapsOf())});
+  place.append(foot);
+  if (data.heat_maps_left_out.length) place.append(leftOutPairs(data.heat_maps_left_out));
   fill();
 }
 
-function panel(map, readout) {
-  const {sets, items, n, thousandths, on_largest: mean} = map;
+function leftOutPairs(pairs) {
+  const names = pairs.map((m) => `${m.arm} ${m.normalizer}`).join(", ");
+  return node("p", {class: "note"}, `Left out to keep this file small: ${names}.`);
+}
+
+// The slider, the large panel and the small ones; state.n is the size that is shown large.
+function heatViewer(state, readout) {
+  const input = node("input", {type: "range", min: 0, step: 1, value: 0});
+  const told = node("output");
+  const slider = node("label", {class: "choice size-slider"}, "Items n", input, told);
+  const large = node("div", {class: "large-panel"});
+  const small = node("div", {class: "panels"});
+  let maps = [];
+  const show = (index) => {
+    const map = maps[index];
+    state.n = map.n;
+    input.value = index;
+    told.value = count(map.n);
+    input.setAttribute("aria-valuetext", `${count(map.n)} items, mean weight ${decimal(map.on_largest)} on the largest`);
+    large.replaceChildren(heatCanvas(map, readout), panelNumber(map, count));
+    for (const [i, figure] of [...small.children].entries()) figure.classList.toggle("chosen", i === index);
+  };
+  input.addEventListener("input", () => show(Number(input.value)));
+  const fill = (chosen) => {
+    maps = chosen;
+    input.max = Math.max(0, maps.length - 1);
+    input.disabled = maps.length < 2;
+    large.replaceChildren();
+    small.replaceChildren(...maps.map((map, i) => panel(map, readout, () => show(i))));
+    if (maps.length) show(Math.max(0, maps.findIndex(({n}) => n === state.n)));
+  };
+  return {slider, panels: node("div", {class: "heat-beside"}, large, small), fill};
+}
+
+function panel(map, readout, choose) {
+  const figure = node("figure", {}, heatCanvas(map, readout), panelNumber(map, shortCount));
+  // For the pointer alone: the slider does the same by keyboard.
+  figure.addEventListener("click", choose);
+  return figure;
+}
+
+function panelNumber({n, on_largest: mean}, write) {
+  return node("figcaption", {}, `n = ${write(n)}`, node("span", {"data-value": mean}, decimal(mean)));
+}
+
+function heatCanvas({sets, items, n, thousandths, on_largest: mean}, readout) {
   const cell = 8;
   const canvas = node("canvas", {width: items * cell, height: sets * cell, role: "img"});
   const pen = canvas.getContext("2d");
@@ -83,10 +122,39 @@ function panel(map, readout) {
       `n = ${count(n)}, set ${line + 1}, ${rank === 1 ? "largest item" : `item ${rank} from the largest`}: weight ` +
       (weight === null ? kNone : decimal(weight / 1000));
   });
-  return node(
-    "figure",
-    {},
-    canvas,
-    node("figcaption", {}, `n = ${count(n)}`, node("span", {"data-value": mean}, decimal(mean))),
-  );
+  return canvas;
+}
+
+// All sizes in lines of seven, as the page shows them small.
+function heatPicture(maps, {arm, normalizer}, title) {
+  const [cell, gap, across] = [8, 16, 7];
+  const [wide, high] = [Math.max(...maps.map((m) => m.items)) * cell, Math.max(...maps.map((m) => m.sets)) * cell];
+  const rows = Math.ceil(maps.length / across);
+  return {
+    width: Math.max(480, 32 + Math.min(across, maps.length) * (wide + gap)),
+    height: 74 + rows * (high + 44) + 8,
+    draw: (pen) => {
+      pen.text(16, 22, title, {fill: paint("ink"), size: 17, bold: true});
+      pen.text(16, 46, `${arm} training, ${normalizer}; below: mean weight on the largest item`, {fill: paint("quiet"), size: 13});
+      for (const [i, map] of maps.entries())
+        drawHeatPanel(pen, map, 16 + (i % across) * (wide + gap), 66 + Math.floor(i / across) * (high + 44), cell);
+    },
+  };
+}
+
+function drawHeatPanel(pen, {sets, items, n, thousandths, on_largest: mean}, left, top, cell) {
+  // Most weights of a dispersed panel round to none: they are its background.
+  pen.box(left, top, items * cell, sets * cell, {fill: heat(0)});
+  for (const [i, weight] of thousandths.entries())
+    if (weight) pen.box(left + (i % items) * cell, top + Math.floor(i / items) * cell, cell, cell, {fill: heat(weight)});
+  pen.text(left, top + sets * cell + 12, `n = ${count(n)}`, {fill: paint("ink")});
+  pen.text(left, top + sets * cell + 28, decimal(mean), {fill: paint("quiet")});
+}
+
+function heatRows(maps) {
+  const rows = [["training", "normalizer", "seed", "n", "set", "rank from the largest", "weight"]];
+  for (const {arm, normalizer, seed, n, items, thousandths} of maps)
+    for (const [i, weight] of thousandths.entries())
+      rows.push([arm, normalizer, seed, n, Math.floor(i / items) + 1, items - (i % items), weight === null ? null : weight / 1000]);
+  return rows;
 }

@@ -60,7 +60,7 @@ function showPublished(data) {
   const upper = node(
     "tr",
     {},
-    node("th", {}),
+    node("td"),
     ...rules.map((name) => node("th", {scope: "colgroup", colspan: 2}, rule(name))),
   );
   const lower = node(
