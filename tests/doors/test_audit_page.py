@@ -10,6 +10,7 @@ import re
 import subprocess
 
 import pytest
+from packed_lists import unpacked
 from page_in_browser import (COLUMNS_WITH, HOSTILE, LOOKS, MAKER, browser, opened, percent,  # noqa: F401
                              write_page)
 from synthetic_audit import LENGTHS, sketch_section, synthetic_audit
@@ -243,8 +244,10 @@ def test_a_head_has_an_address_and_its_row_can_be_played_with(browser, made):
         assert page.evaluate("window.copied") == path.as_uri() + "#head-2.0"
         assert page.text_content("#head .head-actions [role=status]") == "Copied."
         page.get_by_role("button", name="Play with its last row").click()
-        page.wait_for_function("document.querySelector('#playground').getBoundingClientRect().top < innerHeight")
-        page.wait_for_function("document.querySelector('#playground').textContent.includes('head 2.0, the last of 100 tokens')")
+        page.wait_for_selector("#playground canvas")  # it wakes where it can be seen
+        assert page.eval_on_selector("#playground", "(part) => part.getBoundingClientRect().top < innerHeight")
+        chosen = page.eval_on_selector_all("#playground select", "(all) => all.map((s) => s.selectedOptions[0].textContent)")
+        assert "head 2.0, the last of 100 tokens" in chosen
 
 
 def shown_heads(page):
@@ -320,6 +323,32 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
         assert [c[1] for c in cells(page)] == [h["blunting"]["length"] for h in heads]
         unknown = page.eval_on_selector_all("#heads td.unknown", "(cells) => cells.map((c) => c.dataset.head)")
         assert unknown == [name(h) for h in heads if h["blunting"]["length"] is None] != []
+
+
+def test_packed_lists_are_those_of_the_results(made):
+    """What is packed comes back to the last digit, in and out of the browser."""
+    results, path = made
+    text = path.read_text().split('id="results">')[1].split("</script>")[0]
+    held = unpacked(json.loads(text)["results"][0]["attention"])
+    heads = results["attention"]["heads"]
+    assert "float32" in text and held["over_heads"]["kind"] == [h["kind"] for h in heads]
+    assert held["over_heads"]["blunting_length"] == [h["blunting"]["length"] for h in heads]
+    for field, parts in held["statistics_over_heads"].items():
+        for part, lists in parts.items():
+            assert lists == [h[field][part] for h in heads]
+    sketches = results["sketches"]["heads"]
+    assert held["drawn"]["scores"]["quantiles"] == [s["scores"]["quantiles"] for s in sketches]
+    assert held["drawn"]["gaps"]["counts"] == [h["gap_counts"] for h in heads]
+    assert held["drawn"]["maps"]["cells"] == [s["map"]["cells"] for s in sketches]
+
+
+def test_numbers_that_floats_do_not_hold_stay_as_they_are(browser, made, tmp_path):
+    results = copy.deepcopy(made[0])
+    head = results["attention"]["heads"][0]
+    head["first"]["median"] = [1e-45, 0.1234567, 1e300, 0.0]
+    with opened(browser, write_page(results, tmp_path / "page.html")) as page:
+        page.click("[data-head='0.0']")
+        assert [row[3] for row in page.eval_on_selector_all("#head-lengths tbody tr", CELLS)] == head["first"]["median"]
 
 
 @pytest.mark.parametrize("sections,shown", [
