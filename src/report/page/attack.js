@@ -90,7 +90,7 @@ function showAttackBars(attacks, {starts, spread, n, seed}) {
       ["bound", (a) => a.bound, "words"],
       ["found", (a) => endingOf(a).name, (v) => v],
       ["reached", (a) => a.reached, (v) => decimal(v, 3)],
-      ["", (a) => a.reached, bar, kNoCsv],
+      ["from 0 to 2", (a) => a.reached, bar, kNoCsv],
     ],
     attackOrder(attacks),
   );

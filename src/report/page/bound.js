@@ -165,7 +165,7 @@ function showRanges(rows, sizes, looks, peak) {
         ["normalizer", (r) => r.normalizer, "words"],
         ["at worst", (r) => r.untied_low, weightText],
         ["at best", (r) => r.high, (v, r) => (r.found_by === "search" ? "~" : "") + weightText(v)],
-        ["", (r) => r.high, (v, r) => shareBar(r.untied_low ?? 0, v ?? 0, looks.get(r.normalizer).colour, peak), kNoCsv],
+        ["from 0 to 1", (r) => r.high, (v, r) => shareBar(r.untied_low ?? 0, v ?? 0, looks.get(r.normalizer).colour, peak), kNoCsv],
       ],
       here,
     );

@@ -145,7 +145,7 @@ function showDemoFalls(lines, sizes, looks) {
       ["normalizer", ({name}) => name, "words"],
       ["below half at", ({fall}) => fall?.n ?? null, (n) => (n === null ? "not here" : count(n))],
       [`share among ${shortCount(sizes.at(-1))}`, ({last}) => last.needle_share, percent],
-      ["", ({last}) => last.needle_share, bar, kNoCsv],
+      ["from none to all", ({last}) => last.needle_share, bar, kNoCsv],
     ],
     longestFirst(lines),
   );

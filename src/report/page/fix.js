@@ -94,7 +94,7 @@ const kFixColumns = (data) => {
     loss("loss, held out", "held_out"),
     right("right, held out", "held_out"),
     ["p, held out", ...p("held_out")],
-    ["", (t) => mark(t), (v) => v],
+    ["which", (t) => mark(t), (v) => v],
   ];
 };
 

@@ -86,8 +86,9 @@ function endsAround(values, least) {
 }
 
 function bucketAxis(buckets) {
-  const name = (n) => rangeText(buckets.find((bucket) => bucketMiddle(bucket) === n) ?? {from: n, to: n});
-  return {...kTokensBefore, format: name, tick: name};
+  const bucketAt = (n) => buckets.find((bucket) => bucketMiddle(bucket) === n) ?? {from: n, to: n};
+  const short = ({from, to}) => `${shortCount(from)}–${shortCount(to)}`;
+  return {...kTokensBefore, format: (n) => rangeText(bucketAt(n)), tick: (n) => short(bucketAt(n))};
 }
 
 function showLossByPosition({buckets, settings, all}) {
