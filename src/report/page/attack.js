@@ -34,7 +34,12 @@ function showAttack(data) {
     tile(count(noBound.length), "are no bounds", "not claimed here, and broken", "amber"),
   );
   showAttackBars(attacks, data);
-  const {bound, claimed, reached, verdict} = {bound: "words", claimed: (v) => (v ? "yes" : "no"), reached: (v) => decimal(v, 6), verdict: (v) => v};
+  const {bound, claimed, reached, verdict} = {
+    bound: "words",
+    claimed: (v) => (v ? "yes" : "no"),
+    reached: (v) => decimal(v, 6),
+    verdict: (v) => v,
+  };
   showAllNumbers(
     data,
     columnsThere(data.table, [
@@ -50,9 +55,15 @@ function showAttack(data) {
 }
 
 function attackVerdict(broken, holding) {
-  if (!broken.length) return `No input was found that breaks any of the ${plural(holding.length, "bound")} that are claimed.`;
-  const line = node("p", {}, `${plural(broken.length, "bound")} that should hold ${broken.length === 1 ? "is" : "are"} broken: `);
-  for (const [i, attack] of broken.entries()) line.append(i ? ", " : "", node("b", {}, attack.bound), ` (${decimal(attack.reached, 3)} times)`);
+  if (!broken.length)
+    return `No input was found that breaks any of the ${plural(holding.length, "bound")} that are claimed.`;
+  const line = node(
+    "p",
+    {},
+    `${plural(broken.length, "bound")} that should hold ${broken.length === 1 ? "is" : "are"} broken: `,
+  );
+  for (const [i, attack] of broken.entries())
+    line.append(i ? ", " : "", node("b", {}, attack.bound), ` (${decimal(attack.reached, 3)} times)`);
   line.append(".");
   return line;
 }
@@ -90,7 +101,7 @@ function showAttackBars(attacks, {starts, spread, n, seed}) {
       ["bound", (a) => a.bound, "words"],
       ["found", (a) => endingOf(a).name, (v) => v],
       ["reached", (a) => a.reached, (v) => decimal(v, 3)],
-      ["", (a) => a.reached, bar, kNoCsv],
+      ["from 0 to 2", (a) => a.reached, bar, kNoCsv],
     ],
     attackOrder(attacks),
   );

@@ -10,7 +10,10 @@ function showBound(data) {
   const rows = rowObjects(data.table);
   const sizes = distinct(rows.map(({n}) => n)).sort((a, b) => a - b);
   const names = distinct(rows.map(({normalizer}) => normalizer));
-  showTitle("bounds, not measurements", `How sharp a row can be whose scores lie at most ${setting(data.spread)} apart`);
+  showTitle(
+    "bounds, not measurements",
+    `How sharp a row can be whose scores lie at most ${setting(data.spread)} apart`,
+  );
   showVerdict(...boundVerdict(data, rows, sizes));
   if (rows.length) {
     showTiles(...boundTiles(data, rows, sizes.at(-1)));
@@ -70,7 +73,12 @@ function boundVerdict({softmax, softmax_lost: lost, spread, beta}, rows, sizes) 
 function boundTiles({softmax, softmax_lost: lost}, rows, largest) {
   const last = softmax.at(-1);
   return [
-    tile(sizeFromLog10(lost.log10_n), "keys", `from here on no key has ${setting(lost.peak)} under softmax`, "vermillion"),
+    tile(
+      sizeFromLog10(lost.log10_n),
+      "keys",
+      `from here on no key has ${setting(lost.peak)} under softmax`,
+      "vermillion",
+    ),
     last ? tile(weightText(last.tight.high), "at most, softmax", `among ${keysText(last.n)} keys`, "vermillion") : null,
     ...["entmax15", "adaptive", "entropy_target"].map((name) => {
       const row = rows.find((one) => one.n === largest && family(one.normalizer) === name);
@@ -126,9 +134,7 @@ function showBoundCurves(rows, sizes, names, looks) {
     name,
     look: looks.get(name),
     format: weightText,
-    points: new Map(
-      rows.filter((row) => row.normalizer === name).map((row) => [row.n, {value: row[state.end.field]}]),
-    ),
+    points: new Map(rows.filter((row) => row.normalizer === name).map((row) => [row.n, {value: row[state.end.field]}])),
   });
   redraws.push(
     liveChart(place, () => {
@@ -154,7 +160,8 @@ function showRanges(rows, sizes, looks, peak) {
   const place = section(
     "ranges",
     "At worst and at best",
-    "From the bluntest to the sharpest row: bars from 0 to all the weight on one key." + (peak === null ? "" : ` Dotted: ${setting(peak)}, the weight that was asked for.`),
+    "From the bluntest to the sharpest row: bars from 0 to all the weight on one key." +
+      (peak === null ? "" : ` Dotted: ${setting(peak)}, the weight that was asked for.`),
   );
   const holder = node("div");
   const texts = sizes.map(keysText);
@@ -165,7 +172,12 @@ function showRanges(rows, sizes, looks, peak) {
         ["normalizer", (r) => r.normalizer, "words"],
         ["at worst", (r) => r.untied_low, weightText],
         ["at best", (r) => r.high, (v, r) => (r.found_by === "search" ? "~" : "") + weightText(v)],
-        ["", (r) => r.high, (v, r) => shareBar(r.untied_low ?? 0, v ?? 0, looks.get(r.normalizer).colour, peak), kNoCsv],
+        [
+          "from 0 to 1",
+          (r) => r.high,
+          (v, r) => shareBar(r.untied_low ?? 0, v ?? 0, looks.get(r.normalizer).colour, peak),
+          kNoCsv,
+        ],
       ],
       here,
     );
@@ -175,12 +187,22 @@ function showRanges(rows, sizes, looks, peak) {
   };
   if (sizes.length > 1)
     place.append(
-      node("div", {class: "controls"}, choice("Keys", texts, texts.at(-1), (text) => show(sizes[texts.indexOf(text)]))),
+      node(
+        "div",
+        {class: "controls"},
+        choice("Keys", texts, texts.at(-1), (text) => show(sizes[texts.indexOf(text)])),
+      ),
     );
   place.append(holder);
   show(sizes.at(-1));
   if (rows.some((row) => row.found_by === "search"))
-    place.append(node("p", {class: "note"}, "~: the best row that a search found; a row may be better, but none passes the ceiling below."));
+    place.append(
+      node(
+        "p",
+        {class: "note"},
+        "~: the best row that a search found; a row may be better, but none passes the ceiling below.",
+      ),
+    );
   if (rows.some((row) => row.moves_with_level)) place.append(node("p", {class: "note"}, levelNote(rows)));
 }
 
@@ -217,7 +239,11 @@ function showRefused({normalizers}) {
   const refused = normalizers.filter((entry) => entry.refused);
   if (!refused.length) return;
   section("refused", "No bound is known of these", "They were asked for, and this is why there is no number.").append(
-    node("ul", {class: "lines"}, ...refused.map((entry) => node("li", {}, rule(entry.normalizer), `: ${entry.refused}`))),
+    node(
+      "ul",
+      {class: "lines"},
+      ...refused.map((entry) => node("li", {}, rule(entry.normalizer), `: ${entry.refused}`)),
+    ),
   );
 }
 
@@ -260,5 +286,9 @@ function boundColumns(table) {
 
 // The sharpest row that such scores allow under softmax: one at the top, all others at the bottom.
 function twoLevelRow(bottom, top, n = 256) {
-  return {name: `one score ${setting(top - bottom)} above all others`, n, quantiles: [...Array(n - 1).fill(bottom), top]};
+  return {
+    name: `one score ${setting(top - bottom)} above all others`,
+    n,
+    quantiles: [...Array(n - 1).fill(bottom), top],
+  };
 }

@@ -15,7 +15,10 @@ function showBoundModel(data) {
   if (!heads.length) return;
   showTiles(...boundModelTiles(data, heads));
   const open = showBoundHeads(data, heads);
-  showAttained(heads.filter(({attained}) => attained), open);
+  showAttained(
+    heads.filter(({attained}) => attained),
+    open,
+  );
   showBoundLayers(heads);
   showBoundTable(data, heads, open);
   const surest = surestFirst(heads)[0];
@@ -24,7 +27,10 @@ function showBoundModel(data) {
 
 // The sharpest row that the certificate of a head allows.
 function headRow(head) {
-  return {...twoLevelRow(0, head.spread), name: `head ${headName(head)}: one score ${spreadText(head.spread)} above all others`};
+  return {
+    ...twoLevelRow(0, head.spread),
+    name: `head ${headName(head)}: one score ${spreadText(head.spread)} above all others`,
+  };
 }
 
 function surestFirst(heads) {
@@ -45,11 +51,21 @@ function boundModelTiles({horizon, peak, attained}, heads) {
   const surest = surestFirst(heads)[0];
   const sharp = attained.filter((row) => row.peak > peak).length;
   return [
-    tile(count(useful), `of ${plural(heads.length, "head")}`, `have a length within ${count(horizon)} tokens from which no key has ${setting(peak)}`, useful ? "green" : "vermillion"),
+    tile(
+      count(useful),
+      `of ${plural(heads.length, "head")}`,
+      `have a length within ${count(horizon)} tokens from which no key has ${setting(peak)}`,
+      useful ? "green" : "vermillion",
+    ),
     tile(spreadText(surest.spread), "the least spread", `scores of head ${headName(surest)} lie within it`, "blue"),
     tile(sizeFromLog10(surest.log10_length), "tokens", `the surest length, head ${headName(surest)}`, "blue"),
     attained.length
-      ? tile(count(sharp), `of ${plural(attained.length, "head")} tried`, `some text still gives one key more than ${setting(peak)} at ${count(Math.max(...attained.map(({length}) => length)))} tokens`, "vermillion")
+      ? tile(
+          count(sharp),
+          `of ${plural(attained.length, "head")} tried`,
+          `some text still gives one key more than ${setting(peak)} at ${count(Math.max(...attained.map(({length}) => length)))} tokens`,
+          "vermillion",
+        )
       : null,
   ];
 }
@@ -61,8 +77,18 @@ const kBoundStatistics = [
     low: sizeFromLog10,
     say: (head) => `lost from ${lengthText(head)} tokens on${head.useful ? "" : ", so nothing useful is promised"}`,
   },
-  {name: "spread at most", field: "spread", low: spreadText, say: (head) => `scores spread at most ${spreadText(head.spread)}`},
-  {name: "share of it reached", field: "reached", low: percent, say: (head) => `${percent(head.reached)} of the certified spread reached`},
+  {
+    name: "spread at most",
+    field: "spread",
+    low: spreadText,
+    say: (head) => `scores spread at most ${spreadText(head.spread)}`,
+  },
+  {
+    name: "share of it reached",
+    field: "reached",
+    low: percent,
+    say: (head) => `${percent(head.reached)} of the certified spread reached`,
+  },
 ];
 
 // The share of the certified spread that tokens, or hidden states of the right size, were found to reach.
@@ -124,7 +150,12 @@ function showBoundHeads(data, heads) {
         colour();
       }),
     ),
-    node("div", {class: "heads-beside"}, node("div", {}, scrolling("Layers and heads", grid.table), legend, readout), panel),
+    node(
+      "div",
+      {class: "heads-beside"},
+      node("div", {}, scrolling("Layers and heads", grid.table), legend, readout),
+      panel,
+    ),
   );
   colour();
   open(surestFirst(heads)[0], false);
@@ -170,100 +201,4 @@ function attainedWords({length, spread, peak, query, high, low}) {
     tokenText(low),
     `, ${plural(low.offset, "token")} before.`,
   ];
-}
-
-const kHeadAsCsv = {csv: [["layer", ({layer}) => layer], ["head", ({head}) => head]]};
-
-function headOpener(open) {
-  return (_, head) => {
-    const button = node("button", {type: "button", class: "link"}, headName(head));
-    button.addEventListener("click", () => open(head));
-    return button;
-  };
-}
-
-function showAttained(heads, open) {
-  if (!heads.length) return;
-  const place = section(
-    "attained",
-    "What tokens attain",
-    "In layer 0, where every token can be tried: how far the scores of a real sequence spread beside what is certified, and the largest weight that a sequence of that length was found to give one key.",
-  );
-  const most = Math.max(...heads.map(({spread}) => spread ?? 0), 1e-9);
-  const table = sortable(
-    "all-attained",
-    [
-      ["head", ({layer, head}) => layer + head / 1e4, headOpener(open), kHeadAsCsv],
-      ["certified", (h) => h.spread, spreadText],
-      ["attained", (h) => h.attained.spread, spreadText],
-      ["largest weight", (h) => h.attained.peak, weightText],
-      ["tokens", (h) => h.attained.length, count],
-      ["query", (h) => h.attained.query.text, (_, h) => tokenText(h.attained.query)],
-      ["best key", (h) => h.attained.high.text, (_, h) => tokenText(h.attained.high)],
-      ["worst key", (h) => h.attained.low.text, (_, h) => tokenText(h.attained.low)],
-      ["attained, of certified", (h) => h.reached, (_, h) => shareBar(0, h.attained.spread / most, "vermillion", h.spread / most), kNoCsv],
-    ],
-    heads,
-  );
-  place.append(scrolling("What tokens attain", table, "tall"));
-  place.append(node("p", {class: "note"}, "Bar: the attained spread; dotted line: the certified one."));
-}
-
-// Certified spreads by layer: the least, the median and the most.
-function showBoundLayers(heads) {
-  const layers = [...groupedByLayer(heads)].sort((a, b) => a[0] - b[0]);
-  if (layers.length < 2) return;
-  const lines = layers.map(([layer, members]) => {
-    const sorted = surestFirst(members);
-    return {layer, surest: sorted[0], median: sorted[Math.floor(sorted.length / 2)], most: sorted.at(-1)};
-  });
-  const table = sortable(
-    "all-layers",
-    [
-      ["layer", (l) => l.layer, count],
-      ["least spread", (l) => l.surest.spread, spreadText],
-      ["median", (l) => l.median.spread, spreadText],
-      ["most", (l) => l.most.spread, spreadText],
-      ["surest head", (l) => l.surest.head, (_, l) => headName(l.surest), {csv: [["surest head", (l) => l.surest.head]]}],
-      ["its length", (l) => l.surest.log10_length, (_, l) => lengthText(l.surest)],
-    ],
-    lines,
-  );
-  section("layers", "By layer", "Certified spreads over the heads of a layer.").append(scrolling("Spreads by layer", table, "tall"));
-}
-
-function showBoundTable(data, heads, open) {
-  const columns = columnsThere(data.table, [
-    ["head", ({layer, head}) => layer + head / 1e4, headOpener(open), null, kHeadAsCsv],
-    ["spread at most", (h) => h.spread, spreadText],
-    ["by norms", (h) => h.norm_spread, spreadText, "norm_spread"],
-    ["by tokens", (h) => h.vocabulary_spread, spreadText, "vocabulary_spread"],
-    ["reached by norms", (h) => h.norm_reached, spreadText, "norm_reached"],
-    ["log10 of the length", (h) => h.log10_length, (v) => decimal(v, 2)],
-    ["length", (h) => h.log10_length, (_, h) => lengthText(h)],
-    ["useful", (h) => h.useful, (v) => (v ? "yes" : "no")],
-    ["window", (h) => h.window, count, "window"],
-  ]);
-  const place = section("numbers", "All numbers", "The surest head first. A heading sorts by its column.");
-  const holder = node("div");
-  const every = "all";
-  const state = {layer: every, only: every};
-  const filters = {[every]: () => true, useful: (h) => h.useful, "tokens tried": (h) => h.attained !== undefined};
-  const show = () => {
-    const rows = surestFirst(heads).filter((h) => filters[state.only](h) && (state.layer === every || String(h.layer) === state.layer));
-    holder.replaceChildren(
-      rows.length ? scrolling("All heads", sortable("all-rows", columns, rows), "tall") : node("p", {class: "note"}, "No head is such."),
-    );
-  };
-  const layers = [every, ...distinct(heads.map(({layer}) => String(layer)))];
-  const set = (name) => (value) => {
-    state[name] = value;
-    show();
-  };
-  place.append(
-    node("div", {class: "controls"}, choice("Layer", layers, every, set("layer")), choice("Heads", Object.keys(filters), every, set("only"))),
-    holder,
-  );
-  leftOutNote(place, data);
-  show();
 }

@@ -19,7 +19,9 @@ function demoLines(rows) {
 
 // Those that hold first, then by how long they do.
 function longestFirst(lines) {
-  return [...lines].sort((a, b) => (b.fall?.n ?? Infinity) - (a.fall?.n ?? Infinity) || b.last.needle_share - a.last.needle_share);
+  return [...lines].sort(
+    (a, b) => (b.fall?.n ?? Infinity) - (a.fall?.n ?? Infinity) || b.last.needle_share - a.last.needle_share,
+  );
 }
 
 function showDemo(data) {
@@ -76,15 +78,24 @@ function demoTiles(lines) {
   const of = (name) => lines.find((line) => family(line.name) === name);
   const share = (line) =>
     line
-      ? tile(percent(line.last.needle_share), rule(line.name), `the needle’s share among ${count(line.last.n)} keys`, colour(line.name))
+      ? tile(
+          percent(line.last.needle_share),
+          rule(line.name),
+          `the needle’s share among ${count(line.last.n)} keys`,
+          colour(line.name),
+        )
       : null;
   const plain = of("softmax");
   return [
     share(plain),
-    plain?.fall ? tile(count(plain.fall.n), "keys", "where softmax leaves it less than half", colour(plain.name)) : null,
+    plain?.fall
+      ? tile(count(plain.fall.n), "keys", "where softmax leaves it less than half", colour(plain.name))
+      : null,
     share(of("adaptive")),
     share(of("entropy_target")),
-    plain ? tile(decimal(plain.last.entropy, 2), "nats", `entropy of softmax among ${count(plain.last.n)} keys`, "grey") : null,
+    plain
+      ? tile(decimal(plain.last.entropy, 2), "nats", `entropy of softmax among ${count(plain.last.n)} keys`, "grey")
+      : null,
   ];
 }
 
@@ -145,7 +156,7 @@ function showDemoFalls(lines, sizes, looks) {
       ["normalizer", ({name}) => name, "words"],
       ["below half at", ({fall}) => fall?.n ?? null, (n) => (n === null ? "not here" : count(n))],
       [`share among ${shortCount(sizes.at(-1))}`, ({last}) => last.needle_share, percent],
-      ["", ({last}) => last.needle_share, bar, kNoCsv],
+      ["from none to all", ({last}) => last.needle_share, bar, kNoCsv],
     ],
     longestFirst(lines),
   );
@@ -184,6 +195,7 @@ function needleRow(gap) {
 function normalQuantile(share) {
   const step = 1 / 512;
   let [at, sum] = [-6, 0];
-  for (; at < 6 && sum < share; at += step) sum += (step * Math.exp(-((at + step / 2) ** 2) / 2)) / Math.sqrt(2 * Math.PI);
+  for (; at < 6 && sum < share; at += step)
+    sum += (step * Math.exp(-((at + step / 2) ** 2) / 2)) / Math.sqrt(2 * Math.PI);
   return at;
 }

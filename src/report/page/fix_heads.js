@@ -38,7 +38,11 @@ function showChangedHeads(data, chosen) {
   const first = rules.includes(chosen) ? chosen : rules[0];
   if (rules.length > 1)
     place.append(
-      node("div", {class: "controls"}, choice("Rule", names, shown(first.rule), (name) => show(rules[names.indexOf(name)]))),
+      node(
+        "div",
+        {class: "controls"},
+        choice("Rule", names, shown(first.rule), (name) => show(rules[names.indexOf(name)])),
+      ),
     );
   place.append(holder, readout);
   show(first);
@@ -62,12 +66,19 @@ function showHowToUse({answer, settings}) {
   const place = section("use", "How to use it");
   if (answer.leave_it)
     return place.append(
-      node("p", {}, "There is nothing to use: no rule was shown to be better than the model as it is. More text or more questions may tell more: --tokens and --questions."),
+      node(
+        "p",
+        {},
+        "There is nothing to use: no rule was shown to be better than the model as it is. More text or more questions may tell more: --tokens and --questions.",
+      ),
     );
   const file = quotedWord(settings.model.file);
   const scaled = answer.rope_scaling ? ` --rope-scaling ${quotedWord(answer.rope_scaling)}` : "";
   const line = (words, command) => place.append(node("p", {}, words), copyable(command));
-  line("With the table that the same command writes with --table table.json:", `sharpmax run ${file} --normalizers table.json${scaled} --prompt "..."`);
+  line(
+    "With the table that the same command writes with --table table.json:",
+    `sharpmax run ${file} --normalizers table.json${scaled} --prompt "..."`,
+  );
   line("Its loss on a text:", `sharpmax perplexity ${file} --normalizers table.json${scaled} --text book.txt`);
   if (answer.llama_cpp) line("The same in llama.cpp:", answer.llama_cpp);
   else place.append(node("p", {}, "llama.cpp: no setting of it does the same."));

@@ -18,7 +18,9 @@ function columnsThere(table, columns) {
 }
 
 function showVerdict(...lines) {
-  document.getElementById("verdict").append(...lines.map((line) => (line instanceof Node ? line : node("p", {}, line))));
+  document
+    .getElementById("verdict")
+    .append(...lines.map((line) => (line instanceof Node ? line : node("p", {}, line))));
 }
 
 function showTiles(...tiles) {

@@ -61,7 +61,12 @@ function lossTiles({all, buckets, likeliest_right: right}) {
   const last = buckets.at(-1);
   return [
     tile(decimal(all.perplexity, 2), "perplexity", `over ${count(all.tokens)} tokens`, "vermillion"),
-    tile(nats(all.loss), "nats a token", all.low === null ? "mean loss" : `${nats(all.low)} to ${nats(all.high)}`, "vermillion"),
+    tile(
+      nats(all.loss),
+      "nats a token",
+      all.low === null ? "mean loss" : `${nats(all.low)} to ${nats(all.high)}`,
+      "vermillion",
+    ),
     buckets.length > 1 ? tile(nats(last.loss), "nats a token", `after ${rangeText(last)} tokens`, "blue") : null,
     tile(percent(right), "first guesses right", "the likeliest token was the next", "grey"),
   ];
@@ -86,8 +91,9 @@ function endsAround(values, least) {
 }
 
 function bucketAxis(buckets) {
-  const name = (n) => rangeText(buckets.find((bucket) => bucketMiddle(bucket) === n) ?? {from: n, to: n});
-  return {...kTokensBefore, format: name, tick: name};
+  const bucketAt = (n) => buckets.find((bucket) => bucketMiddle(bucket) === n) ?? {from: n, to: n};
+  const short = ({from, to}) => `${shortCount(from)}–${shortCount(to)}`;
+  return {...kTokensBefore, format: (n) => rangeText(bucketAt(n)), tick: (n) => short(bucketAt(n))};
 }
 
 function showLossByPosition({buckets, settings, all}) {
@@ -97,11 +103,16 @@ function showLossByPosition({buckets, settings, all}) {
     "Mean loss of the tokens that have so many before them, in nats, with 95\u00a0% intervals. A point stands in the middle of its range.",
   );
   if (buckets.length < 2)
-    return place.append(node("p", {class: "note"}, "Chunks are too short to tell positions apart; a greater --length does."));
+    return place.append(
+      node("p", {class: "note"}, "Chunks are too short to tell positions apart; a greater --length does."),
+    );
   liveChart(place, () => ({
     label: "nats a token",
     legend: true,
-    ...endsAround(buckets.flatMap(({loss, low, high}) => [loss, low, high]), 0.02),
+    ...endsAround(
+      buckets.flatMap(({loss, low, high}) => [loss, low, high]),
+      0.02,
+    ),
     sizes: buckets.map(bucketMiddle),
     across: bucketAxis(buckets),
     reference: {name: "all tokens", value: () => all.loss},
@@ -110,13 +121,20 @@ function showLossByPosition({buckets, settings, all}) {
         name: normalizerOf(settings.model),
         look: {colour: "vermillion", dash: []},
         format: nats,
-        points: new Map(buckets.map((bucket) => [bucketMiddle(bucket), {value: bucket.loss, low: bucket.low, high: bucket.high}])),
+        points: new Map(
+          buckets.map((bucket) => [bucketMiddle(bucket), {value: bucket.loss, low: bucket.low, high: bucket.high}]),
+        ),
       },
     ],
   }));
 }
 
-const kRangeAsCsv = {csv: [["from", (b) => b.from], ["to", (b) => b.to]]};
+const kRangeAsCsv = {
+  csv: [
+    ["from", (b) => b.from],
+    ["to", (b) => b.to],
+  ],
+};
 const kBucketColumns = [
   ["tokens before", (b) => (b.all ? -1 : b.from), (_, b) => (b.all ? "all" : rangeText(b)), kRangeAsCsv],
   ["tokens", (b) => b.tokens, count],
@@ -142,7 +160,12 @@ function showChunks({chunks = []}) {
       ["tokens", (c) => c.tokens, count],
       ["loss", (c) => c.loss, (v) => decimal(v, 4)],
       ["first guess right", (c) => c.likeliest / Math.max(1, c.tokens), percent],
-      ["of the largest", (c) => c.loss, (loss) => (loss === null ? kNone : shareBar(0, loss / most, "vermillion")), kNoCsv],
+      [
+        "of the largest",
+        (c) => c.loss,
+        (loss) => (loss === null ? kNone : shareBar(0, loss / most, "vermillion")),
+        kNoCsv,
+      ],
     ],
     chunks,
   );
