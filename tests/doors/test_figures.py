@@ -63,15 +63,15 @@ NAMES = {
     "quick": {"two-by-two", "accuracy", "accuracy-sharp", "entropy", "entropy-sharp", "failure", "heat-maps"},
     "audit": {"heads", "blunting", "by-length", "medians", "distance-length", "distance-top", "critical-top",
               "separability", "gradient", "probe"},
-    "demo": {"needle", "entropy"}, "bound": {"peaks", "lost"}, "bound at one n": {"peaks"}, "bound.model": {"heads"},
-    "attack": {"attacks"}, "perplexity": {"loss-by-position"}, "fix": {"trials"},
+    "demo": {"share", "entropy"}, "bound": {"peak", "lost"}, "bound at one n": {"peak"}, "bound.model": {"heads"},
+    "attack": {"bars"}, "perplexity": {"by-position"}, "fix": {"trials"},
 }
 
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_every_kind_has_its_figures_and_they_are_sound(every_kind, tmp_path, kind):
     figures = drawn(tmp_path, every_kind[kind])
-    assert NAMES[kind] <= figures.keys() and figures.keys() - NAMES[kind] <= {"loss-by-position", "task"}
+    assert NAMES[kind] <= figures.keys() and figures.keys() - NAMES[kind] <= {"by-position", "by-length"}
     for path in figures.values():
         assert_sound(path)
 
@@ -226,14 +226,14 @@ def test_the_analyses_of_paper_b(tmp_path):
 def test_the_needle_and_the_bounds(every_kind, tmp_path):
     demo, bound = every_kind["demo"], every_kind["bound"]
     figures = drawn(tmp_path, demo)
-    needle, entropy = Drawing(figures["needle"]), Drawing(figures["entropy"])
+    needle, entropy = Drawing(figures["share"]), Drawing(figures["entropy"])
     for name in ("softmax", "entropy_target", "hard"):
         mine = [r for r in demo["rows"] if r["normalizer"] == name]
         if mine:
             assert_curve(needle, needle.curve(name), [(r["n"], r["needle_share"]) for r in mine])
             assert_curve(entropy, entropy.curve(name), [(r["n"], r["entropy"]) for r in mine])
     figures = drawn(tmp_path, bound)
-    peaks, lost = Drawing(figures["peaks"]), Drawing(figures["lost"]).bars()
+    peaks, lost = Drawing(figures["peak"]), Drawing(figures["lost"]).bars()
     for entry in bound["normalizers"]:
         name = entry["normalizer"]
         points = [(r["n"], r["share"]["high"]) for r in entry["ranges"] if r["share"]["high"] is not None]
@@ -250,11 +250,11 @@ def test_the_needle_and_the_bounds(every_kind, tmp_path):
 
 def test_attacks_losses_and_trials(every_kind, tmp_path):
     attack, losses, fix = (every_kind[kind] for kind in ("attack", "perplexity", "fix"))
-    bars = Drawing(drawn(tmp_path, attack)["attacks"], across_log=False).bars()
-    for one in attack["attacks"]:
+    bars = Drawing(drawn(tmp_path, attack)["bars"], across_log=False).bars()
+    for one in attack["bars"]:
         if one["source"] != "peak range":
             assert bars[f"{one['bound']} ({one['source']})"] == pytest.approx([one["reached"]], abs=0.001)
-    by_position = Drawing(drawn(tmp_path, losses)["loss-by-position"])
+    by_position = Drawing(drawn(tmp_path, losses)["by-position"])
     [curve] = by_position.curves()
     assert_curve(by_position, curve, [(min(b["to"], 200), b["loss"]) for b in losses["buckets"]])
     trials = Drawing(drawn(tmp_path, fix)["trials"], across_log=False).bars()
@@ -268,11 +268,11 @@ def test_what_a_fix_chose_is_drawn_before_and_after(every_kind, tmp_path):
     fix["answer"]["chosen"] = rule
     held_out = fix["trials"][1]["against_nothing"]["held_out"]
     figures = drawn(tmp_path, fix)
-    drawing = Drawing(figures["loss-by-position"])
+    drawing = Drawing(figures["by-position"])
     places = [min(b["to"], fix["settings"]["length"]) for b in held_out["by_position"]]
     assert_curve(drawing, drawing.curve("nothing"), [(at, b["plain"]) for at, b in zip(places, held_out["by_position"])])
     assert_curve(drawing, drawing.curve(rule), [(at, b["plain"] + b["change"]) for at, b in zip(places, held_out["by_position"])])
-    bars = Drawing(figures["task"], across_log=False).bars()
+    bars = Drawing(figures["by-length"], across_log=False).bars()
     for at in held_out["by_length"]:
         assert bars[f"{at['length']} tokens, {rule}"] == pytest.approx([at["rule"] / at["questions"]], abs=1e-4)
         assert bars[f"{at['length']} tokens, nothing"] == pytest.approx([at["plain"] / at["questions"]], abs=1e-4)
@@ -285,16 +285,16 @@ def test_several_results_have_a_folder_each_and_figures_together(every_kind, tmp
     drawing = Drawing(tmp_path / "figures/lost.svg", up_log=True)
     assert_curve(drawing, drawing.curve("softmax"), [(b["spread"], b["normalizers"][0]["loss"]["lost"]) for b in bounds])
     for i in range(3):
-        assert {path.stem for path in (tmp_path / f"figures/{i + 1}").iterdir()} == {"peaks", "lost"}
+        assert {path.stem for path in (tmp_path / f"figures/{i + 1}").iterdir()} == {"peak", "lost"}
     shutil.rmtree(tmp_path / "figures")
     losses = every_kind["perplexity"]
     other = json.loads(json.dumps(losses))
     other["settings"]["model"]["normalizer"] = "adaptive"
-    drawing = Drawing(drawn(tmp_path, losses, other)["loss-by-position"])
+    drawing = Drawing(drawn(tmp_path, losses, other)["by-position"])
     assert [curve.name for curve in drawing.curves()] == [losses["settings"]["model"]["normalizer"], "adaptive"]
     shutil.rmtree(tmp_path / "figures")
     assert drawn(tmp_path, losses, every_kind["demo"]) == {}  # nothing together, and a folder each
-    assert (tmp_path / "figures/2/needle.svg").exists()
+    assert (tmp_path / "figures/2/share.svg").exists()
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE) + 2))
@@ -320,7 +320,7 @@ def test_hostile_names_are_text(tmp_path, number):
     ("demo", lambda r: r["rows"][0].update(n="many")),
     ("demo", lambda r: r["rows"][0].pop("needle_share")),
     ("bound", lambda r: r["normalizers"][0].update(ranges={"a": 1})),
-    ("attack", lambda r: r["attacks"].append("one")),
+    ("attack", lambda r: r["bars"].append("one")),
     ("perplexity", lambda r: r["buckets"][0].update(loss=[])),
     ("fix", lambda r: r["trials"][1].update(rule=7)),
 ])
@@ -337,7 +337,7 @@ def test_a_directory_that_cannot_be_is_refused_before_anything(every_kind, tmp_p
     (tmp_path / "file").write_text("")
     assert "--figures" in refused(3, "report", tmp_path / "r.json", "--figures", tmp_path / "file" / "inside")
     done = sharpmax("report", tmp_path / "r.json", "--figures", tmp_path / "a" / "b")
-    assert done.returncode == 0 and (tmp_path / "a/b/needle.svg").exists()
+    assert done.returncode == 0 and (tmp_path / "a/b/share.svg").exists()
 
 
 def test_odd_but_legal_results_are_drawn_or_left_out(tmp_path):

@@ -58,7 +58,7 @@ std::vector<Figure> attack_figures(const Json& results) {
         fmt::format(" Not shown: {} of the peaks of single rules, which all hold.", plural(many, "bound"));
   bars.across = value_axis("largest value / bound", 0.0, 1.02 * most);
   Gathered gathered;
-  gathered.add("attacks", drawn(bars));
+  gathered.add("bars", drawn(bars));
   return std::move(gathered).figures();
 }
 

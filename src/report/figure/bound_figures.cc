@@ -8,9 +8,9 @@ std::vector<Figure> bound_figures(const nlohmann::ordered_json& results) {
   Gathered gathered;
   const Chart peaks = peak_chart(results);
   if (peaks.across.low < peaks.across.high)
-    gathered.add("peaks", peaks);
+    gathered.add("peak", peaks);
   else
-    gathered.add("peaks", peak_bars(results));
+    gathered.add("peak", peak_bars(results));
   gathered.add("lost", lost_bars(results));
   return std::move(gathered).figures();
 }

@@ -18,7 +18,7 @@ struct Together {
   Chart (*chart)(std::span<const Json> results);
 };
 constexpr Together kTogether[] = {{"sharpmax.bound.spread/1", "lost", lost_chart},
-                                  {"sharpmax.perplexity/1", "loss-by-position", loss_chart},
+                                  {"sharpmax.perplexity/1", "by-position", loss_chart},
                                   {"sharpmax.audit/1", "by-length", blunt_chart_of}};
 
 }  // namespace

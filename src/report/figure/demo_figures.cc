@@ -86,7 +86,7 @@ Chart entropy_chart(const Json& results, const Demo& demo) {
 std::vector<Figure> demo_figures(const Json& results) {
   const Demo demo = demo_of(results);
   Gathered gathered;
-  gathered.add("needle", needle_chart(results, demo));
+  gathered.add("share", needle_chart(results, demo));
   gathered.add("entropy", entropy_chart(results, demo));
   return std::move(gathered).figures();
 }

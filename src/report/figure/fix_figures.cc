@@ -133,9 +133,9 @@ std::vector<Figure> fix_figures(const Json& results) {
   const Json* const chosen = chosen_in(results);
   Gathered gathered;
   if (chosen) {
-    gathered.add("loss-by-position",
+    gathered.add("by-position",
                  loss_before_after(*chosen, results.at("settings").at("length").get<double>()));
-    gathered.add("task", task_bars(*chosen));
+    gathered.add("by-length", task_bars(*chosen));
   }
   gathered.add("trials", trial_bars(results, chosen));
   return std::move(gathered).figures();

@@ -91,7 +91,7 @@ Chart loss_chart(std::span<const Json> results) {
 
 std::vector<Figure> losses_figures(const Json& results) {
   Gathered gathered;
-  gathered.add("loss-by-position", loss_chart(std::span(&results, 1)));
+  gathered.add("by-position", loss_chart(std::span(&results, 1)));
   return std::move(gathered).figures();
 }
 
