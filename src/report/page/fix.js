@@ -107,6 +107,7 @@ const kFixColumns = (data) => {
   const p = (part) => [(t) => t[part]?.task.p ?? null, pValue];
   return [
     ["rule", (t) => t.rule, "words"],
+    ["answer", (t) => mark(t), (v) => v, {words: true}],
     ["heads", (t) => t.heads, count],
     ["score", (t) => t.score ?? null, (v) => natsChange(v, 4)],
     loss("loss, to choose by", "tuning"),
@@ -115,7 +116,6 @@ const kFixColumns = (data) => {
     loss("loss, held out", "held_out"),
     right("right, held out", "held_out"),
     ["p, held out", ...p("held_out")],
-    ["which", (t) => mark(t), (v) => v],
   ];
 };
 

@@ -102,7 +102,7 @@ function showFixByLength(data, chosen) {
   const place = section(
     "by-length",
     "Right answers, before and after",
-    "On the held-out questions, by their length. Flips: wrong to right and right to wrong.",
+    "On the held-out questions, by their length; in brackets answers that became right and wrong.",
   );
   const cells = (t, i) => t.held_out.by_length[i];
   const heading = ({length}) => (length === null ? "the file’s" : `${count(length)} tokens`);
