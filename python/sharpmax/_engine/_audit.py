@@ -22,7 +22,9 @@ from ._verb import (
 )
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report", "figures"))
+_WORDING = Wording(
+    "audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report", "figures")
+)
 
 
 class _OfAModel(ReportedResult):

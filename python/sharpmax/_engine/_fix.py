@@ -11,7 +11,12 @@ from ._tables import Table
 from ._verb import ModelLike, Path, model_operand, take_text
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("fix", flags=("chat", "no_search", "resume"), files=("task", "table", "json", "report", "figures"), repeated=("rule",))
+_WORDING = Wording(
+    "fix",
+    flags=("chat", "no_search", "resume"),
+    files=("task", "table", "json", "report", "figures"),
+    repeated=("rule",),
+)
 
 
 @results_of("sharpmax.fix/1")

@@ -151,6 +151,19 @@ def test_perplexity_under_a_table_of_normalizers(tiny, tmp_path):
     assert found.loss == pytest.approx(np.concatenate(found.losses).mean()) and found.perplexity == np.exp(found.loss)
 
 
+def test_the_page_that_a_verb_writes_is_that_of_its_result(tiny, tmp_path):
+    def written(verb, *operands, **keywords):
+        found = verb(*operands, **keywords, report=tmp_path / "page.html", figures=tmp_path / verb.__name__)
+        assert (tmp_path / "page.html").read_text() == found.page()
+        assert list((tmp_path / verb.__name__).glob("*.svg"))
+        found.report(tmp_path / "again.html")
+        assert (tmp_path / "again.html").read_bytes() == (tmp_path / "page.html").read_bytes()
+
+    written(sharpmax.bound, spread=5.0, n=[16, 64], normalizer=["softmax", "hard"])
+    written(sharpmax.bound, tiny)
+    written(sharpmax.perplexity, tiny, tiny / "text.txt", tokens=200, length=200)
+
+
 def test_fixes_and_the_table_of_the_best(tiny, tmp_path):
     common = ["--tokens", 64, "--length", 64, "--lengths", 80, "--questions", 2, "--no-search", "--for", "text"]
     rules = ["softmax:beta=1.2", "softmax:beta=0.9@layers=0-0"]
