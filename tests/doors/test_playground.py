@@ -44,8 +44,12 @@ def place(**told):
 
 def go(page, **told):
     """To a setting, by its address, until it is shown."""
-    # Going where the address already is would be no going.
-    page.evaluate("(hash) => { history.replaceState(null, '', '#'); location.hash = hash; }", place(**told))
+    # Going where the address already is would be no going. Two frames later the page has drawn what it was told.
+    page.evaluate("""(hash) => new Promise((done) => {
+      addEventListener("hashchange", () => requestAnimationFrame(() => requestAnimationFrame(done)), {once: true});
+      history.replaceState(null, "", "#");
+      location.hash = hash;
+    })""", place(**told))
     shown_of(page, told.get("rule", "softmax"), told.get("n"))
 
 
