@@ -298,7 +298,7 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
             cell.dataset.head, JSON.parse(cell.dataset.value), getComputedStyle(cell).backgroundColor])""")
 
     choices = {"peak outside": "peak_outside", "entropy, nats": "entropy", "weight of the first token": "first",
-               "spread of scores": "spread"}
+               "spread of scores": "spread", "support": "support", "distance to the heaviest key outside": "distance_outside"}
     with opened(browser, path) as page:
         lengths = page.locator("#heads select").nth(1)
         for words, field in choices.items():
@@ -306,11 +306,12 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
             for i, n in list(enumerate(LENGTHS))[::3]:
                 lengths.select_option(label=f"{n:,}")
                 found = cells(page)
+                assert "Bright: " in page.text_content("#heads .scale + .note")
                 assert [c[:2] for c in found] == [[name(h), h[field]["median"][i]] for h in heads]
                 # Green, unlike red and blue, grows all along the ramp.
                 by_value = sorted(found, key=lambda c: c[1])
                 greens = [int(colour.split(",")[1]) for _, _, colour in by_value]
-                assert greens == sorted(greens) and (field == "spread" or greens[-1] > greens[0])
+                assert greens == sorted(greens) and (field in ("spread", "support") or greens[-1] > greens[0])
         page.hover("[data-head='1.2']")
         spread = next(h for h in heads if name(h) == "1.2")["spread"]
         assert (f"spread of scores {spread['median'][-1]:.1f} ({spread['low'][-1]:.1f}–{spread['high'][-1]:.1f}) at 4,096"
