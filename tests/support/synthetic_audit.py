@@ -148,7 +148,8 @@ def sketch(layer, index, rows, size, source):
     near = source.uniform(0.1, 0.9)
     weights = []
     for row in range(size):
-        raw = [near * math.exp(column - row) + (1 - near) * (column == 0) for column in range(row + 1)]
+        local = source.uniform(0.05, 0.95)
+        raw = [local * math.exp(column - row) + (1 - local) * (column == 0) for column in range(row + 1)]
         weights.append([w / sum(raw) for w in raw])
     top = []
     for row in rows:

@@ -3,8 +3,10 @@
 const kNone = "–";
 const kNarrowSpace = "\u202f";
 
+const kGrouped = new Intl.NumberFormat("en-US");
+
 function count(n) {
-  return n === null ? kNone : Math.round(n).toLocaleString("en-US");
+  return n === null ? kNone : kGrouped.format(Math.round(n));
 }
 
 // 16, 1K, 128K, 1M: for axes, where sizes are powers of two.
