@@ -251,7 +251,7 @@ def test_the_needle_and_the_bounds(every_kind, tmp_path):
 def test_attacks_losses_and_trials(every_kind, tmp_path):
     attack, losses, fix = (every_kind[kind] for kind in ("attack", "perplexity", "fix"))
     bars = Drawing(drawn(tmp_path, attack)["bars"], across_log=False).bars()
-    for one in attack["bars"]:
+    for one in attack["attacks"]:
         if one["source"] != "peak range":
             assert bars[f"{one['bound']} ({one['source']})"] == pytest.approx([one["reached"]], abs=0.001)
     by_position = Drawing(drawn(tmp_path, losses)["by-position"])
@@ -320,7 +320,7 @@ def test_hostile_names_are_text(tmp_path, number):
     ("demo", lambda r: r["rows"][0].update(n="many")),
     ("demo", lambda r: r["rows"][0].pop("needle_share")),
     ("bound", lambda r: r["normalizers"][0].update(ranges={"a": 1})),
-    ("attack", lambda r: r["bars"].append("one")),
+    ("attack", lambda r: r["attacks"].append("one")),
     ("perplexity", lambda r: r["buckets"][0].update(loss=[])),
     ("fix", lambda r: r["trials"][1].update(rule=7)),
 ])
