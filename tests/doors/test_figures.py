@@ -1,21 +1,15 @@
 """`--figures DIR`: the figures of results as SVG, without a browser. Numbers are read back from the geometry."""
 import json
 import math
-import os
-import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
-from drawing import ALLOWED, SVG, Drawing, assert_sound
+from drawing import SVG, Drawing, assert_sound
 from page_in_browser import HOSTILE, browser  # noqa: F401 (a fixture)
 from synthetic_audit import LENGTHS, synthetic_audit
 from synthetic_results import synthetic_results
 from tiny_folder import refused, sharpmax, write_tiny_folder
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = os.environ.get("SHARPMAX_BINARY", ROOT / "build/sharpmax")
 PIXEL = 0.02  # coordinates are written to a hundredth
 
 
@@ -251,7 +245,7 @@ def test_the_needle_and_the_bounds(every_kind, tmp_path):
 def test_attacks_losses_and_trials(every_kind, tmp_path):
     attack, losses, fix = (every_kind[kind] for kind in ("attack", "perplexity", "fix"))
     bars = Drawing(drawn(tmp_path, attack)["bars"], across_log=False).bars()
-    for one in attack["bars"]:
+    for one in attack["attacks"]:
         if one["source"] != "peak range":
             assert bars[f"{one['bound']} ({one['source']})"] == pytest.approx([one["reached"]], abs=0.001)
     by_position = Drawing(drawn(tmp_path, losses)["by-position"])
@@ -320,7 +314,7 @@ def test_hostile_names_are_text(tmp_path, number):
     ("demo", lambda r: r["rows"][0].update(n="many")),
     ("demo", lambda r: r["rows"][0].pop("needle_share")),
     ("bound", lambda r: r["normalizers"][0].update(ranges={"a": 1})),
-    ("attack", lambda r: r["bars"].append("one")),
+    ("attack", lambda r: r["attacks"].append("one")),
     ("perplexity", lambda r: r["buckets"][0].update(loss=[])),
     ("fix", lambda r: r["trials"][1].update(rule=7)),
 ])
@@ -387,31 +381,3 @@ def test_a_browser_finds_no_text_outside_or_over_another(every_kind, tmp_path, b
             assert found["outside"] == [] and found["overlapping"] == [] and found["count"] > 3, (kind, name, found)
             assert asked_for == [path.as_uri()]
     context.close()
-
-
-def test_one_script_draws_the_pictures_of_the_docs(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "build/retrieval/quick").mkdir(parents=True)
-    (tmp_path / "build/retrieval/quick/results.json").write_text(json.dumps(synthetic_results("quick")))
-    done = subprocess.run([sys.executable, ROOT / "scripts/update-figures", "theory", "retrieval", "audit", "--binary", BINARY,
-                           "--results", tmp_path / "build", "--root", tmp_path], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    pages = "".join(page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-    made = {path.name for path in (tmp_path / "docs").glob("*.svg")}
-    assert made == {"theory-peaks.svg", "theory-lost.svg", "theory-attack.svg", "two-by-two.svg", "retrieval-entropy.svg",
-                    "retrieval-accuracy.svg", "retrieval-heat-maps.svg", "retrieval-failure.svg"}
-    assert all(name in pages for name in made)
-    assert done.stderr.count("\n") == 1 and "audit-heads.svg" in done.stderr  # what has no results stays, and is named
-    for name in ("theory-peaks.svg", "theory-lost.svg"):  # what no machine measures is as it was
-        assert (tmp_path / "docs" / name).read_text() == (ROOT / "docs" / name).read_text()
-    wrong = subprocess.run([sys.executable, ROOT / "scripts/update-figures", "nothing"], capture_output=True, text=True, timeout=60)
-    assert wrong.returncode == 1 and "no part 'nothing'" in wrong.stderr
-
-
-def test_every_picture_of_the_docs_is_drawn_by_the_script_and_shown():
-    script = (ROOT / "scripts/update-figures").read_text()
-    pages = "".join(page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-    for path in (ROOT / "docs").glob("*.svg"):
-        assert_sound(path)
-        assert path.name in pages
-        assert f'"{path.stem}"' in script or path.stem.startswith("paper-b-"), path.name
