@@ -115,21 +115,21 @@ def family():
     {"row": "typed", "scores": "3 3 -1 0.5 3 0 0 1e-3 -2.25", "n": 9, "t": 1},
     {"row": "typed", "scores": "-7 -7 -7", "n": 37, "t": 0.05},
 ], ids=["needle", "two keys", "ties", "all equal"])
-def test_every_member_weighs_a_row_as_the_library_does(browser, path, row):
+def test_every_member_weighs_a_row_as_the_library_does(browser, path, row):  # noqa: F811
     with opened(browser, path) as page:
         for rule in [member["name"] for member in family()] + WITH_PARAMETERS:
             go(page, rule=rule, **row)
             expect_same_as_the_library(page, rule, row["t"])
 
 
-def test_a_row_of_the_most_keys_is_the_librarys_too(browser, path):
+def test_a_row_of_the_most_keys_is_the_librarys_too(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         for rule in ["entropy_target", "peak_target:weight=0.99", "entmax15", "stick_breaking"]:
             go(page, row="needle", gap=6, n=65536, t=1, rule=rule)
             assert len(expect_same_as_the_library(page, rule, 1)) == 65536
 
 
-def test_numbers_read_as_they_do_natively(browser, path):
+def test_numbers_read_as_they_do_natively(browser, path):  # noqa: F811
     """emscripten's library has no floating-point from_chars: another function reads them there."""
     with opened(browser, path) as page:
         go(page, row="needle", n=64, rule="entropy_target")
@@ -155,7 +155,7 @@ def type_into(page, field, text):
     page.press(field, "Tab")
 
 
-def test_the_family_is_told_as_the_command_line_tells_it(browser, path):
+def test_the_family_is_told_as_the_command_line_tells_it(browser, path):  # noqa: F811
     members = family()
     with opened(browser, path) as page:
         go(page, row="needle", n=64, rule="softmax")
@@ -175,7 +175,7 @@ def test_the_family_is_told_as_the_command_line_tells_it(browser, path):
                     assert [float(word) for word in value.split("/")] == (default if isinstance(default, list) else [default])
 
 
-def test_sliders_move_the_row_by_keyboard(browser, path):
+def test_sliders_move_the_row_by_keyboard(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         go(page, row="needle", gap=6, n=1024, t=1, rule="entropy_target")
         page.focus("#playground-n")
@@ -217,7 +217,7 @@ NO_ROWS = [
 ]
 
 
-def test_what_is_no_row_gets_a_sentence_and_the_last_good_one_stays(browser, path):
+def test_what_is_no_row_gets_a_sentence_and_the_last_good_one_stays(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         for field, text, sentence in NO_ROWS:
             go(page, row="typed", scores="1 2 3", n=3, t=1, rule="sparsemax")
@@ -230,7 +230,7 @@ def test_what_is_no_row_gets_a_sentence_and_the_last_good_one_stays(browser, pat
             assert page.text_content("#playground .problem") == ""
 
 
-def test_a_typed_row_keeps_its_order_and_its_ties_as_it_grows(browser, path):
+def test_a_typed_row_keeps_its_order_and_its_ties_as_it_grows(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         typed = [2.0, -1.0, 5.0, 2.0]
         go(page, row="typed", scores="2 -1 5 2", n=4, rule="stick_breaking")
@@ -247,7 +247,7 @@ def test_a_typed_row_keeps_its_order_and_its_ties_as_it_grows(browser, path):
         assert row_downloaded(page)[0].max() == 5
 
 
-def test_the_needle_stands_among_quantiles_of_the_normal(browser, path):
+def test_the_needle_stands_among_quantiles_of_the_normal(browser, path):  # noqa: F811
     from statistics import NormalDist
     with opened(browser, path) as page:
         for n in (2, 3, 10, 1000, 65536):
@@ -258,7 +258,7 @@ def test_the_needle_stands_among_quantiles_of_the_normal(browser, path):
             np.testing.assert_allclose(scores[:-1], wanted, rtol=1e-9, atol=1e-9)
 
 
-def test_a_setting_can_be_sent_as_an_address(browser, path):
+def test_a_setting_can_be_sent_as_an_address(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         go(page, row="needle", n=64, rule="softmax")
         page.select_option("#playground-row", "typed")
@@ -286,19 +286,19 @@ def test_a_setting_can_be_sent_as_an_address(browser, path):
     ({"row": "result", "name": "nobody"}, "not among those of this result"),
     ({"row": "result", "name": "x", "of": "1e9", "q": "1 NaN"}, "not among those of this result"),
 ], ids=["name", "heads", "n", "typed", "row", "scores"])
-def test_an_address_that_is_wrong_gets_a_sentence(browser, path, told, sentence):
+def test_an_address_that_is_wrong_gets_a_sentence(browser, path, told, sentence):  # noqa: F811
     with opened(browser, path, place=place(**told)) as page:
         page.wait_for_function("(wanted) => document.querySelector('#playground .problem')?.textContent.includes(wanted)", arg=sentence)
         assert statistics_shown(page, "softmax")
 
 
-def test_addresses_without_meaning_are_silent(browser, path):
+def test_addresses_without_meaning_are_silent(browser, path):  # noqa: F811
     for hash in ["#playground?", "#playground?=&&&%25", "#playground?rule=softmax1", "#playground?n=1e99&t=-3&gap=1e9"]:
         with opened(browser, path, place=hash) as page:
             page.wait_for_selector("#playground td[data-value]")
 
 
-def test_the_name_of_a_row_is_text_and_nothing_else(browser, path):
+def test_the_name_of_a_row_is_text_and_nothing_else(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         for name in HOSTILE:
             go(page, row="result", name=name, of=9, q="0 1 2", n=9, rule="hard")
@@ -310,7 +310,7 @@ def test_the_name_of_a_row_is_text_and_nothing_else(browser, path):
         assert len(page.query_selector_all("#playground-row option")) >= 2 + len(HOSTILE)
 
 
-def test_presets_show_what_they_say(browser, path):
+def test_presets_show_what_they_say(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         go(page, row="needle", n=64, rule="softmax")
 
@@ -331,7 +331,7 @@ def test_presets_show_what_they_say(browser, path):
         assert tied["peak_weight"] == 0.5 and tied["support"] == 2
 
 
-def test_a_row_that_is_used_takes_the_playground(browser, path, tmp_path):
+def test_a_row_that_is_used_takes_the_playground(browser, path, tmp_path):  # noqa: F811
     audit = write_page(synthetic_audit(), tmp_path / "audit.html")
     with opened(browser, audit) as page:
         page.evaluate("location.hash = '#playground'")
@@ -339,7 +339,7 @@ def test_a_row_that_is_used_takes_the_playground(browser, path, tmp_path):
         assert page.locator("#playground-row option").all_text_contents()[:2] == ["a needle among normal scores", "typed"]
 
 
-def test_without_the_module_a_note_stands_in_its_place(browser, tmp_path):
+def test_without_the_module_a_note_stands_in_its_place(browser, tmp_path):  # noqa: F811
     path = write_page(synthetic_results("quick"), tmp_path / "page.html", MAKER.parent / "make_report_page_without_playground")
     with opened(browser, path, place="#playground") as page:
         note = page.text_content("#playground .note")
@@ -347,7 +347,7 @@ def test_without_the_module_a_note_stands_in_its_place(browser, tmp_path):
         assert page.query_selector("#playground input") is None
 
 
-def test_a_browser_without_webassembly_gets_a_sentence(browser, path):
+def test_a_browser_without_webassembly_gets_a_sentence(browser, path):  # noqa: F811
     context = browser.new_context(offline=True)
     page, said = context.new_page(), []
     page.on("pageerror", lambda error: said.append(str(error)))
@@ -358,7 +358,7 @@ def test_a_browser_without_webassembly_gets_a_sentence(browser, path):
     assert said == []
 
 
-def test_the_module_waits_until_the_reader_comes_near(browser, path):
+def test_the_module_waits_until_the_reader_comes_near(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         page.wait_for_timeout(300)
         assert page.query_selector("#playground td[data-value]") is None
@@ -367,7 +367,7 @@ def test_the_module_waits_until_the_reader_comes_near(browser, path):
 
 
 @pytest.mark.parametrize("width,scheme", LOOKS)
-def test_it_fits_and_is_drawn(browser, path, width, scheme):
+def test_it_fits_and_is_drawn(browser, path, width, scheme):  # noqa: F811
     with opened(browser, path, width, scheme) as page:
         for rule in ["adaptive", "log_length"]:
             go(page, row="typed", scores=" ".join("1.25" for _ in range(400)), rule=rule)
@@ -376,7 +376,7 @@ def test_it_fits_and_is_drawn(browser, path, width, scheme):
 
 
 @pytest.mark.serial
-def test_the_slowest_rule_follows_a_slider_at_the_most_keys(browser, path):
+def test_the_slowest_rule_follows_a_slider_at_the_most_keys(browser, path):  # noqa: F811
     with opened(browser, path) as page:
         go(page, row="needle", gap=6, n=65536, t=1, rule="peak_target:weight=0.99")
         page.wait_for_timeout(1500)  # the curve over lengths is worked out meanwhile
