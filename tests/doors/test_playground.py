@@ -13,11 +13,10 @@ import urllib.parse
 
 import numpy as np
 import pytest
+import sharpmax
 from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, opened, write_page  # noqa: F401
 from synthetic_audit import synthetic_audit
 from synthetic_results import synthetic_results
-
-sharpmax = pytest.importorskip("sharpmax")
 
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build/sharpmax"))
 EPS = 2.0**-52
