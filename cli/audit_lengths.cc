@@ -11,7 +11,6 @@
 #include "audit/measure/sketch_json.h"
 #include "base/text_file.h"
 #include "cli/audit.h"
-#include "cli/bound_model.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"

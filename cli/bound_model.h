@@ -49,7 +49,5 @@ Json to_json(const BoundModelRun& run);
 // The verdict, two sentences.
 std::string verdict_of(const BoundModelRun& run);
 std::string report_of(const BoundModelRun& run, bool colour);
-// What a token stands for in a text; its number where the model has no tokenizer.
-std::string token_text(const model::Model& model, model::Token token);
 
 }  // namespace sharpmax::cli

@@ -2,6 +2,7 @@
 
 #include "cli/bound_model.h"
 #include "cli/command.h"
+#include "cli/model_text.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 
@@ -39,15 +40,6 @@ Json head_json(const BoundModelRun& run, const audit::HeadCertificate& head) {
 }
 
 }  // namespace
-
-std::string token_text(const model::Model& model, model::Token token) {
-  try {
-    const std::string bytes = model.tokenizer().bytes_of(token);
-    return bytes.empty() ? std::string(model.tokenizer().text_of(token)) : bytes;  // control tokens have none
-  } catch (const Error&) {  // it has none, or one that we do not know
-    return std::to_string(token);
-  }
-}
 
 Json to_json(const BoundModelRun& run) {
   const model::Configuration& c = run.model->configuration();

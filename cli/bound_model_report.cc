@@ -5,6 +5,7 @@
 
 #include "base/in_quotes.h"
 #include "cli/bound_model.h"
+#include "cli/model_text.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {

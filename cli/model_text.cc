@@ -66,6 +66,15 @@ std::vector<model::Token> with_beginning(const model::Model& model, std::span<co
   return all;
 }
 
+std::string token_text(const model::Model& model, model::Token token) {
+  try {
+    const std::string bytes = model.tokenizer().bytes_of(token);
+    return bytes.empty() ? std::string(model.tokenizer().text_of(token)) : bytes;  // control tokens have none
+  } catch (const Error&) {  // it has none, or one that we do not know
+    return std::to_string(token);
+  }
+}
+
 std::uint64_t fingerprint_of(std::span<const model::Token> tokens) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const model::Token token : tokens) hash = (hash ^ static_cast<std::uint32_t>(token)) * kPrime;

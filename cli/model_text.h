@@ -26,6 +26,9 @@ std::vector<model::Token> tokens_of(const model::Model& model, const TextOptions
 std::vector<model::Token> with_beginning(const model::Model& model, std::span<const model::Token> text);
 std::int64_t tokens_before_text(const model::Model& model);
 
+// What a token stands for in a text; its number where the model has no tokenizer.
+std::string token_text(const model::Model& model, model::Token token);
+
 // FNV-1a, to tell whether a resumed run reads the same: of tokens, and of any text on top.
 std::uint64_t fingerprint_of(std::span<const model::Token> tokens);
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::string_view text);

@@ -164,3 +164,29 @@ def test_normalizers_are_heeded(folder, book):
     assert sharp[0]["entropy"]["median"][0] < plain[0]["entropy"]["median"][0]
     assert plain[0]["peak_bound"][0] > 0
     assert sharp[0]["peak_bound"] == [None], "the bound holds for plain softmax"
+
+
+def test_every_head_is_sketched_over_the_first_tokens(folder, book):
+    results = audit_json(folder, book, "--lengths", "64,128", "--excerpts", "2")
+    sketches = results["sketches"]
+    assert "".join(sketches["tokens"]) == LONG[:len("".join(sketches["tokens"]))] and len(sketches["tokens"]) == 128
+    assert [(h["layer"], h["head"]) for h in sketches["heads"]] == [(h["layer"], h["head"])
+                                                                    for h in results["attention"]["heads"]]
+    for head in sketches["heads"]:
+        assert all(keys["keys"] and max(keys["keys"]) <= row for keys, row in zip(head["top"], sketches["rows"]))
+        assert all(keys["weights"] == sorted(keys["weights"], reverse=True) for keys in head["top"])
+        assert head["scores"]["n"] == 128
+    # Neither the lengths nor what was read before change them.
+    again = audit_json(folder, book, "--lengths", "128,256", "--sketch", "128", "--threads", "1")
+    assert again["sketches"] == sketches
+
+
+def test_sketches_are_as_long_as_asked_for_or_left_out(folder, book):
+    assert "sketches" not in audit_json(folder, book, "--lengths", "64", "--sketch", "0")
+    assert len(audit_json(folder, book, "--lengths", "64", "--sketch", "20")["sketches"]["tokens"]) == 20
+    # Not past what was read, nor past what the model was trained on.
+    assert len(audit_json(folder, book, "--lengths", "64")["sketches"]["tokens"]) == 64
+    assert len(audit_json(folder, book, "--lengths", "300")["sketches"]["tokens"]) == 256
+    refused(2, "audit", folder, "--text", book, "--sketch", "-1")
+    for other in (["--probe", "max"], ["--text", book, "--analysis", "separability"]):
+        assert "--sketch" in refused(2, "audit", folder, *other, "--sketch", "16")
