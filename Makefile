@@ -7,9 +7,11 @@ export JOBS
 export CCACHE_BASEDIR := $(CURDIR)
 
 PYTHON := $(CURDIR)/.venv/bin/python
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python retrieval-results retrieval-docs audit-docs theory-docs figures readme notebooks format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python retrieval-results retrieval-docs audit-docs theory-docs figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +109,14 @@ figures: ## draw every picture of README and docs from results; one whose result
 	@scripts/setup packages
 	@scripts/build command-line
 	@scripts/update-figures
+
+page-pictures: model ## photograph the report page of SmolLM2 for the README
+	@scripts/setup test
+	@scripts/build release
+	@mkdir -p build/page
+	@build/sharpmax audit $(MODELS)/SmolLM2-135M-Instruct.Q4_1.gguf --text $(MODELS)/shakespeare.txt --lengths 64,256,1024,2048 \
+	  -o build/page/audit.html >build/page/audit.txt
+	@$(PYTHON) scripts/page-pictures build/page/audit.html docs
 
 readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures
 	@scripts/setup packages

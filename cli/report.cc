@@ -16,9 +16,10 @@ namespace sharpmax::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "RESULTS is what --json of `retrieve` or `audit` wrote. The page of one is that\n"
-    "which -o of its command writes; several are put into one page, side by side where\n"
-    "they are of a kind. Nothing is measured again.\n"
+    "RESULTS is what --json of `retrieve`, `audit`, `bound`, `fix` or `perplexity`\n"
+    "wrote, or `attend --demo --json` printed. The page of one is that which -o of its\n"
+    "command writes; several are put into one page, side by side where they are of a\n"
+    "kind. Nothing is measured again.\n"
     "\n"
     "Examples:\n"
     "  sharpmax report audit.json -o audit.html\n"

@@ -57,13 +57,21 @@ void write_figures(const std::vector<Folder>& folders) {
   if (written == 0) narrate("--figures: these results hold nothing to draw");
 }
 
+void write_page(const std::string& path, std::span<const Json> results) {
+  const std::string page = report::results_page(results);
+  write_text(path, page);
+  if (page.size() > report::kPageBytes)
+    narrate(fmt::format("the page has {:.1f} MB: what {} results hold at the least is more than fits into one",
+                        1e-6 * static_cast<double>(page.size()), results.size()));
+}
+
 // All is made before anything is written: results that are not what they say leave no half of it behind.
 void write(const ReportFiles& files, std::span<const Json> given) {
   if (!files.wanted()) return;
   const std::vector<Json> results = as_saved(given);
   std::vector<Folder> folders;
   if (!files.figures.empty()) folders = drawn(files.figures, results);
-  if (!files.page.empty()) write_text(files.page, report::results_page(results));
+  if (!files.page.empty()) write_page(files.page, results);
   if (!files.figures.empty()) write_figures(folders);
 }
 

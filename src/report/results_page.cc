@@ -14,9 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a page may take, and what of it is set aside for names and numbers that every page has.
-constexpr std::size_t kPage = 1'000'000, kSetAside = 20'000;
-constexpr std::size_t kLeastRoom = 50'000;
+constexpr std::size_t kSetAside = 20'000;   // for names and numbers that every page has
+constexpr std::size_t kLeastRoom = 50'000;  // of one result, however many there are
 
 // JSON that is safe inside an HTML element: without '<' no text in it can end the element or open a comment.
 // '<' occurs within strings only, where the escape means the same. Bytes that are not UTF-8 become U+FFFD.
@@ -39,7 +38,7 @@ std::string results_page(std::span<const Json> results) {
   const PageTemplate page = page_template();
   const std::string code = base64_of(playground::code());
   const std::size_t taken = page.before.size() + page.between.size() + code.size() + page.after.size() + kSetAside;
-  const std::size_t room = taken < kPage ? (kPage - taken) / std::max<std::size_t>(1, results.size()) : 0;
+  const std::size_t room = taken < kPageBytes ? (kPageBytes - taken) / std::max<std::size_t>(1, results.size()) : 0;
   Json all = Json::array();
   for (const Json& one : results) all.push_back(page_data(one, std::max(room, kLeastRoom)));
   std::string html(page.before);

@@ -245,8 +245,9 @@ def test_a_head_has_an_address_and_its_row_can_be_played_with(browser, made):
         assert page.evaluate("window.copied") == path.as_uri() + "#head-2.0"
         assert page.text_content("#head .head-actions [role=status]") == "Copied."
         page.get_by_role("button", name="Play with its last row").click()
-        page.wait_for_selector("#playground canvas")  # it wakes where it can be seen
-        assert page.eval_on_selector("#playground", "(part) => part.getBoundingClientRect().top < innerHeight")
+        page.wait_for_selector("#playground canvas")  # it wakes when it is near
+        page.wait_for_function(  # the page glides there
+            "document.getElementById('playground').getBoundingClientRect().top < innerHeight", timeout=5000)
         chosen = page.eval_on_selector_all("#playground select", "(all) => all.map((s) => s.selectedOptions[0].textContent)")
         assert "head 2.0, the last of 100 tokens" in chosen
 

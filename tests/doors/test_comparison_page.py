@@ -4,23 +4,11 @@ import copy
 import pytest
 from page_in_browser import COLUMNS_WITH, HOSTILE, browser, opened, percent, write_page  # noqa: F401
 from synthetic_audit import LENGTHS, synthetic_audit
-from synthetic_pages import PAGES, two_audits
+from synthetic_pages import PAGES, made, two_audits  # noqa: F401
 from synthetic_results import synthetic_results
 
 CELLS = """(rows) => rows.map((row) => [...row.cells].map(
     (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder, known = tmp_path_factory.mktemp("pages"), {}
-
-    def make(kind):
-        if kind not in known:
-            results = PAGES[kind]()
-            known[kind] = results, write_page(results, folder / f"{kind}.html")
-        return known[kind]
-    return make
 
 
 def tabs(page):

@@ -12,25 +12,12 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from packed_lists import unpacked
 from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, opened, write_page  # noqa: F401
-from synthetic_pages import PAGES
+from synthetic_pages import PAGES, made  # noqa: F401
 from synthetic_results import synthetic_results
 
 SVG = "{http://www.w3.org/2000/svg}"
 AXE = ROOT / "src/report/page/node_modules/axe-core/axe.min.js"
 SCREENSHOTS = MAKER.parent.parent / "test-screenshots"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """(results, file) of a kind of page, made once."""
-    folder, known = tmp_path_factory.mktemp("pages"), {}
-
-    def make(kind):
-        if kind not in known:
-            results = PAGES[kind]()
-            known[kind] = results, write_page(results, folder / f"{kind}.html")
-        return known[kind]
-    return make
 
 
 def test_no_name_is_used_by_two_files_of_the_page():
@@ -155,6 +142,19 @@ def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, 
     assert [len(path_points(p)) for p in dashed] == [11, 11]
     assert sum(c.get("fill") == "#ffffff" for c in root.iter(SVG + "circle")) == 22 + 2
     assert len([p for p in root.iter(SVG + "path") if p.get("fill-opacity")]) == 4  # intervals
+
+
+def test_names_of_curves_that_end_at_the_top_stay_apart_and_below_the_title(browser, tmp_path):
+    results = synthetic_results("quick")
+    for row in results["summary"]:
+        row.update(accuracy=1.0, accuracy_low=1.0, accuracy_high=1.0)
+    with opened(browser, write_page(results, tmp_path / "page.html")) as page:
+        root = ElementTree.fromstring(downloaded(page, "accuracy", "SVG")[1])
+    normalizers = {row["normalizer"] for row in results["summary"]}
+    height = {text.text: float(text.get("y")) for text in root.iter(SVG + "text")}
+    ends = sorted(y for text, y in height.items() if text in normalizers)
+    assert len(ends) == 4 and ends[0] > height["100\u202f%"] - 15
+    assert min(b - a for a, b in zip(ends, ends[1:])) > 14.9
 
 
 def test_a_chart_as_png_is_large_and_not_blank(browser, made):

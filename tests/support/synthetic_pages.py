@@ -2,6 +2,8 @@
 
 A new kind of page is a line here.
 """
+import pytest
+from page_in_browser import write_page
 from synthetic_audit import synthetic_audit
 from synthetic_kinds import EVERY_KIND, fix, model_bounds, spread
 from synthetic_results import synthetic_results
@@ -46,3 +48,16 @@ PAGES = {
     "answers": lambda: [fix(), fix(helps=False), spread(), spread(sizes=(16.0, 4096.0)), model_bounds(), model_bounds(layers=2)],
     **EVERY_KIND,
 }
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """(results, file) of a kind of page, made once."""
+    folder, known = tmp_path_factory.mktemp("pages"), {}
+
+    def make(kind):
+        if kind not in known:
+            results = PAGES[kind]()
+            known[kind] = results, write_page(results, folder / f"{kind}.html")
+        return known[kind]
+    return make

@@ -196,7 +196,17 @@ function cut(name) {
   return name.length > 28 ? name.slice(0, 27) + "…" : name;
 }
 
-// Names at the right ends of the curves that reach the largest size, the lowest first, pushed up where curves meet.
+// Heights for names that want to stand at these, from the lowest up: pushed up where they meet, and down again from the
+// top where they would leave the picture.
+function apart(wanted, step, top, bottom) {
+  let limit = bottom + step;
+  const placed = wanted.map((at) => (limit = Math.min(limit - step, at)));
+  limit = top - step;
+  for (let i = placed.length - 1; i >= 0; --i) placed[i] = limit = Math.max(limit + step, placed[i]);
+  return placed;
+}
+
+// Names at the right ends of the curves that reach the largest size.
 function drawEndLabels(u, curves) {
   const pen = u.ctx;
   const step = 15 * uPlot.pxRatio;
@@ -205,15 +215,15 @@ function drawEndLabels(u, curves) {
     .filter(({value}) => value !== null)
     .map(({curve, value}) => ({curve, at: u.valToPos(value, "y", true)}))
     .sort((a, b) => b.at - a.at);
-  let limit = u.bbox.top + u.bbox.height + step / 2;
+  const bottom = u.bbox.top + u.bbox.height - step / 2;
+  const heights = apart(ends.map(({at}) => at), step, step / 2, bottom);
   pen.save();
   pen.font = scaledFont();
   pen.textBaseline = "middle";
   pen.textAlign = "left";
-  for (const {curve, at} of ends) {
-    limit = Math.min(limit - step, at);
+  for (const [i, {curve}] of ends.entries()) {
     pen.fillStyle = paint(curve.look.colour);
-    pen.fillText(cut(shown(curve.name)), u.bbox.left + u.bbox.width + 8 * uPlot.pxRatio, limit);
+    pen.fillText(cut(shown(curve.name)), u.bbox.left + u.bbox.width + 8 * uPlot.pxRatio, heights[i]);
   }
   pen.restore();
 }

@@ -95,8 +95,8 @@ function showCurves(data) {
 }
 
 function curveControls(data, state, changed) {
-  const controls = node("div", {class: "controls"});
-  controls.append(
+  const controls = normalizerChips(data.normalizers, data.looks, state.wanted, changed);
+  controls.prepend(
     chips(
       "radio",
       "Training",
@@ -110,21 +110,8 @@ function curveControls(data, state, changed) {
       })),
     ),
   );
-  const entry = (name) => ({
-    text: name,
-    checked: state.wanted.has(name),
-    mark: lineSample(data.looks.get(name)),
-    changed: (on) => {
-      on ? state.wanted.add(name) : state.wanted.delete(name);
-      changed();
-    },
-  });
-  const others = data.normalizers.filter((name) => !state.wanted.has(name));
-  controls.append(
-    chips("checkbox", "Normalizers", data.normalizers.filter((name) => state.wanted.has(name)).map(entry)),
-  );
   if (publishedCurves(data, new Set(data.normalizers)).length)
-    controls.append(
+    controls.querySelector(":scope > fieldset:last-of-type").after(
       chips("checkbox", "Paper A", [
         {
           text: "published curves, dashed",
@@ -135,15 +122,6 @@ function curveControls(data, state, changed) {
           },
         },
       ]),
-    );
-  if (others.length)
-    controls.append(
-      node(
-        "details",
-        {},
-        node("summary", {}, plural(others.length, "more normalizer")),
-        chips("checkbox", "Others", others.map(entry)),
-      ),
     );
   return controls;
 }

@@ -167,9 +167,8 @@ function drawNames(pen, description, box, at) {
     .filter(({value}) => at.has(value))
     .map(({curve, value}) => ({curve, y: at.y(value)}))
     .sort((a, b) => b.y - a.y);
-  let limit = box.bottom + 7.5;
-  for (const {curve, y} of ends) {
-    limit = Math.min(limit - 15, y);
-    pen.text(box.right + 8, limit, cut(shown(curve.name)), {fill: paint(curve.look.colour)});
+  const heights = apart(ends.map(({y}) => y), 15, box.top - 7.5, box.bottom - 7.5);
+  for (const [i, {curve}] of ends.entries()) {
+    pen.text(box.right + 8, heights[i], cut(shown(curve.name)), {fill: paint(curve.look.colour)});
   }
 }

@@ -18,7 +18,7 @@ set(common -G Ninja -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_CXX_COMPILER_LAUNCH
 if(form STREQUAL "shared")
   set(build ${work}/library)
   must(${CMAKE_COMMAND} -S ${source} -B ${build} ${common} -DBUILD_SHARED_LIBS=ON -DSHARPMAX_TESTS=OFF
-    -DSHARPMAX_CLI=${command_line}
+    -DSHARPMAX_CLI=${command_line} -DSHARPMAX_PLAYGROUND=OFF  # that module is the same in either form
     -DSHARPMAX_HWY_DEFINES=HWY_COMPILE_ONLY_STATIC)
   must(${CMAKE_COMMAND} --build ${build})
 endif()
