@@ -488,7 +488,9 @@ def test_results_of_another_shape_are_refused_in_one_sentence():
                            ({"sketches": {"heads": []}}, b"not one sketch for every head"),
                            ({"sketches": sketch_section(4, 3, random.Random(1)) | {"map_size": 47}}, b"47 x 47 cells"),
                            ({"sketches": sketch_section(4, 3, random.Random(1)) | {"map_size": 101}}, b"over 100 tokens"),
-                           ({"sketches": sketch_section(4, 3, random.Random(1)) | {"rows": [1, "x"]}}, b"not of schema")]:
+                           ({"sketches": sketch_section(4, 3, random.Random(1)) | {"rows": [1, "x"]}}, b"not of schema"),
+                           ({"sketches": sketch_section(4, 3, random.Random(1)) | {"rows": [1, 2, 3, 4, 5, 2**63 - 1]}},
+                            b"looks at token 9223372036854775807, where there are 100")]:
         done = subprocess.run([str(MAKER)], input=json.dumps(synthetic_audit() | change).encode(), capture_output=True,
                               timeout=60)
         assert (done.returncode, done.stdout) == (2, b"")

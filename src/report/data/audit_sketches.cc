@@ -101,14 +101,24 @@ Json maps_json(std::vector<std::optional<Map>>& maps, std::size_t size, std::siz
   return {{"size", size / factor}, {"cells", std::move(cells)}, {"scales", std::move(scales)}};
 }
 
+std::int64_t token_in(const Json& place, std::int64_t tokens) {
+  const auto token = place.get<std::int64_t>();
+  if (token < 0 || token >= tokens)
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("report: a head looks at token {}, where there are {}", token, tokens));
+  return token;
+}
+
 // Of the last `count` of the rows that were looked at, the heaviest keys; and the words of every token that
 // is named.
 Json keys_json(const Json& sketches, std::size_t count) {
   const Json& rows = sketches.at("rows");
   const std::size_t first = rows.size() - count;
+  const auto tokens_there = static_cast<std::int64_t>(sketches.at("tokens").size());
   std::set<std::int64_t> named;
   for (std::size_t i = first; i < rows.size(); ++i)
-    for (std::int64_t back = 0; back <= kBefore; ++back) named.insert(rows[i].get<std::int64_t>() - back);
+    for (std::int64_t back = 0; back <= kBefore; ++back)
+      named.insert(token_in(rows[i], tokens_there) - back);
   Json keys = Json::array(), weights = Json::array();
   for (const Json& head : sketches.at("heads")) {
     Json keys_of_head = Json::array(), weights_of_head = Json::array();
@@ -116,7 +126,7 @@ Json keys_json(const Json& sketches, std::size_t count) {
       const Json& top = head.at("top").at(i);
       for (const Json& key : top.at("keys"))
         for (std::int64_t near = -kAround; near <= kAround; ++near)
-          named.insert(key.get<std::int64_t>() + near);
+          named.insert(token_in(key, tokens_there) + near);
       keys_of_head.push_back(top.at("keys"));
       weights_of_head.push_back(rounded_list(top.at("weights"), 3));
     }
