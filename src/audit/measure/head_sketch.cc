@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/float16.h"
+#include "base/quantiles.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {
@@ -40,18 +41,6 @@ std::vector<double> last_scores(const AttentionRequest& r, std::int64_t head) {
   return scores;
 }
 
-std::vector<double> quantiles_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  std::vector<double> quantiles;
-  for (std::int64_t i = 0; i < kSketchQuantiles; ++i) {
-    const double place = static_cast<double>(i) * static_cast<double>(values.size() - 1) /
-                         static_cast<double>(kSketchQuantiles - 1);
-    const auto below = static_cast<std::size_t>(place), above = std::min(below + 1, values.size() - 1);
-    quantiles.push_back(std::lerp(values[below], values[above], place - std::floor(place)));
-  }
-  return quantiles;
-}
-
 class SketchWatch final : public model::AttentionObserver {
  public:
   explicit SketchWatch(Sketches& sketches) : sketches_(sketches) {}
@@ -80,7 +69,7 @@ class SketchWatch final : public model::AttentionObserver {
       }
       const std::vector<double> scores = last_scores(*block.request, head);
       sketch.keys = static_cast<std::int64_t>(scores.size());
-      sketch.scores = quantiles_of(scores);
+      sketch.scores = quantiles_of(scores, kSketchQuantiles);
     }
   }
 

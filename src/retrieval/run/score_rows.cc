@@ -1,25 +1,17 @@
 #include "retrieval/run/score_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
+
+#include "base/quantiles.h"
 
 namespace sharpmax::retrieval {
 
 std::vector<double> even_quantiles(std::vector<double> scores, std::size_t count) {
+  if (scores.size() > count) return quantiles_of(std::move(scores), count);
   std::sort(scores.begin(), scores.end());
-  if (scores.size() <= count) return scores;
-  std::vector<double> quantiles(count);
-  const double step = static_cast<double>(scores.size() - 1) / static_cast<double>(count - 1);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double place = static_cast<double>(i) * step;
-    const auto below = std::min(static_cast<std::size_t>(place), scores.size() - 1);
-    const auto above = std::min(below + 1, scores.size() - 1);
-    quantiles[i] = std::lerp(scores[below], scores[above], place - static_cast<double>(below));
-  }
-  quantiles.back() = scores.back();  // whatever the rounding of its place
-  return quantiles;
+  return scores;
 }
 
 std::vector<ScoreRow> score_rows(std::span<const TestedHead> heads, const TestSettings& test) {
