@@ -2,7 +2,6 @@
 
 The results are synthetic, tests/support/synthetic_audit.py, but for those that `sharpmax audit` measures itself.
 """
-import base64
 import copy
 import json
 import random
@@ -11,23 +10,15 @@ import subprocess
 
 import pytest
 from packed_lists import unpacked
-from page_in_browser import (COLUMNS_WITH, HOSTILE, LOOKS, MAKER, browser, opened, percent,  # noqa: F401
-                             write_page)
+from page_in_browser import (CELLS, COLUMNS_WITH, HOSTILE, LOOKS, MAKER, browser, opened, percent,  # noqa: F401
+                             visible, write_page)
 from synthetic_audit import LENGTHS, sketch_section, synthetic_audit
+from synthetic_pages import made_audit as made  # noqa: F401
 from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
 
 FIGURES = ["distance-length", "distance-top", "critical-top", "separability", "gradient"]
-CELLS = """(rows) => rows.map((row) => [...row.cells].map(
-    (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
 FINDINGS = "(lines) => lines.map((line) => [...line.children].map((part) => part.textContent))"
 TEXTS = "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """(results, file) of an audit with every section."""
-    results = synthetic_audit()
-    return results, write_page(results, tmp_path_factory.mktemp("page") / "audit.html")
 
 
 def worst_first(heads):
@@ -146,110 +137,6 @@ def test_a_cell_opens_its_head_by_mouse_and_by_keyboard(browser, made):
         assert shown_head(page) == "1.0"
         page.locator("#all-heads").get_by_role("button", name="0.2", exact=True).click()
         assert shown_head(page) == "0.2"
-
-
-def visible(token):
-    """As audit_keys.js writes one that is pointed out."""
-    seen = token.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
-    return f"“{'◌' if seen.startswith(chr(0x301)) else ''}{seen}”"
-
-
-def three(value):
-    return float(f"{value:.3g}")
-
-
-def test_the_heaviest_keys_of_a_head_are_shown_with_their_tokens(browser, made):
-    results, path = made
-    sketches = results["sketches"]
-    with opened(browser, path, 375) as page:
-        page.click("[data-head='2.1']")
-        for i, query in [(5, 99), (0, 11), (3, 74)]:
-            page.locator("#head-drawn").get_by_label(str(query), exact=True).check()
-            top = sketches["heads"][7]["top"][i]
-            assert sketches["rows"][i] == query
-            assert page.eval_on_selector_all("#top-keys tbody tr", CELLS) == [
-                [three(weight), key, query - key] for key, weight in zip(top["keys"], top["weights"])]
-            assert page.eval_on_selector_all("#top-keys mark", "(marks) => marks.map((m) => m.textContent)") == [
-                visible(sketches["tokens"][key]) for key in top["keys"]]
-            before = "".join(sketches["tokens"][query - 6:query]).replace("\n", "⏎").replace("\t", "⇥").lstrip()
-            assert page.text_content("#head-drawn .query") == f"Token {query}: {before}{visible(sketches['tokens'][query])}"
-        widths = page.eval_on_selector_all("#top-keys .weight-bar", """(bars) => bars.map(
-            (bar) => bar.firstChild.getBoundingClientRect().width / bar.getBoundingClientRect().width)""")
-        assert widths == pytest.approx(top["weights"], abs=0.01)
-
-
-def cells_of(sketch):
-    """[row][column] of a map, as weights."""
-    letters, cells = base64.b64decode(sketch["map"]["cells"]), []
-    while letters:
-        row, letters = letters[:len(cells) + 1], letters[len(cells) + 1:]
-        cells.append([(byte / 255) ** 2 for byte in row])
-    return cells
-
-
-PIXELS = """(canvas, size) => {
-  const pen = canvas.getContext("2d");
-  const side = canvas.width / size;
-  return Array.from({length: size}, (_, row) => Array.from({length: size}, (_, column) =>
-    [...pen.getImageData((column + 0.5) * side, (row + 0.5) * side, 1, 1).data]));
-}"""
-
-
-def test_the_map_of_a_head_is_drawn_and_read_by_pointer_and_keyboard(browser, made):
-    results, path = made
-    cells = cells_of(results["sketches"]["heads"][5])
-    with opened(browser, path) as page:
-        page.click("[data-head='1.2']")
-        pixels = page.eval_on_selector("#head-drawn .map-picture canvas", PIXELS, len(cells))
-        assert len(cells) == 48 and pixels[0][0] == [254, 232, 56, 255]  # all of its weight: the ramp's end
-        assert all(pixels[row][column][3] == 0 for row in range(48) for column in range(row + 1, 48))
-        seen = sorted((cells[row][column], pixels[row][column][1]) for row in range(48) for column in range(row + 1))
-        greens = [green for _, green in seen]
-        assert greens == sorted(greens) and greens[-1] - greens[0] > 150
-        # Block i of 48 holds tokens ceil(100 i / 48) to ceil(100 (i + 1) / 48) - 1.
-        page.focus("#head-drawn .map-picture")
-        page.keyboard.press("Home")
-        page.keyboard.press("ArrowUp")
-        readout = "#head-drawn .map .readout"
-        assert page.text_content(readout) == f"Tokens 96–97 look at 0–2: {cells[46][0]:.2f}"
-        page.keyboard.press("End")
-        assert page.text_content(readout) == f"Tokens 96–97 look at 96–97: {cells[46][46]:.2f}"
-        canvas = page.locator("#head-drawn .map-picture canvas")
-        side = canvas.bounding_box()["width"]
-        canvas.hover(position={"x": 1.5 / 48 * side, "y": 10.5 / 48 * side})
-        assert page.text_content(readout).startswith("Tokens 21–22 look at 3–4: ")
-        label = page.get_attribute("#head-drawn .map-picture", "aria-label")
-        assert label.startswith("Head 1.2, weights over 100 tokens in 48 × 48 blocks") and "Tokens 98–99 look at " in label
-
-
-def test_gap_counts_are_charted_against_length(browser, made):
-    results, path = made
-    with opened(browser, path) as page:
-        page.click("[data-head='3.0']")
-        counts = results["attention"]["heads"][9]["gap_counts"]
-        assert (f"at 4,096 tokens {counts[-1][2]:,.0f} keys lie within 1 of the largest score, itself counted, and "
-                f"{counts[-1][4]:,.0f} within 4") in page.text_content("#head-gaps")
-        page.focus("#head-gaps .chart")
-        page.keyboard.press("ArrowRight")
-        assert page.text_content("#head-gaps .readout") == "n = 64" + "".join(
-            f" · within {gap} {counts[0][i]:,.0f}" for i, gap in enumerate([1, 2, 4, 8, 16], 2))
-        assert page.evaluate(COLUMNS_WITH, [page.query_selector("#head-gaps .uplot canvas"), "vermillion"]) > 0.5
-
-
-def test_a_head_has_an_address_and_its_row_can_be_played_with(browser, made):
-    results, path = made
-    with opened(browser, path) as page:
-        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-        page.click("[data-head='2.0']")
-        page.get_by_role("button", name="Copy link").click()
-        assert page.evaluate("window.copied") == path.as_uri() + "#head-2.0"
-        assert page.text_content("#head .head-actions [role=status]") == "Copied."
-        page.get_by_role("button", name="Play with its last row").click()
-        page.wait_for_selector("#playground canvas")  # it wakes when it is near
-        page.wait_for_function(  # the page glides there
-            "document.getElementById('playground').getBoundingClientRect().top < innerHeight", timeout=5000)
-        chosen = page.eval_on_selector_all("#playground select", "(all) => all.map((s) => s.selectedOptions[0].textContent)")
-        assert "head 2.0, the last of 100 tokens" in chosen
 
 
 def shown_heads(page):
@@ -418,68 +305,6 @@ def test_hostile_strings_are_shown_and_nothing_more(browser, made, tmp_path, wid
             assert inert.split("\n")[0] in page.text_content(place), place
         assert "\u202e" not in page.inner_text("body") and "\u202e" not in page.title()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.fixture(scope="module")
-def thousand(tmp_path_factory):
-    """(results, file) of 1,024 heads, with everything that was measured of them."""
-    results = synthetic_audit(["attention", "sketches"], layers=32, heads=32, lengths=[64 << i for i in range(8)])
-    return results, write_page(results, tmp_path_factory.mktemp("page") / "thousand.html")
-
-
-def test_a_thousand_heads_fit_in_a_megabyte_and_what_was_left_out_is_named(browser, thousand):
-    results, path = thousand
-    assert path.stat().st_size < 1_000_000
-    with opened(browser, path, 375) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 375
-        left_out = page.text_content("#heads").split("Left out to keep this file small: ")[1].split(".")[0].split(", ")
-        assert "intervals of support" in left_out and "maps" not in left_out and "heaviest keys" not in left_out
-        # Every head has a map, be it a small one, and at least its last row's keys.
-        page.click("[data-head='31.31']")
-        assert "weights over 100 tokens in 12 × 12 blocks" in page.get_attribute("#head-drawn .map-picture", "aria-label")
-        last = results["sketches"]["heads"][-1]["top"][-1]
-        assert [row[:2] for row in page.eval_on_selector_all("#top-keys tbody tr", CELLS)] == [
-            [three(weight), key] for key, weight in zip(last["keys"], last["weights"])]
-
-
-def test_a_coarser_map_is_the_sum_over_keys_and_the_mean_over_queries(browser, thousand):
-    results, path = thousand
-    fine = cells_of(results["sketches"]["heads"][40])
-    begin = [-(-100 * i // 48) for i in range(49)]  # of every block, in tokens
-    with opened(browser, path) as page:
-        page.click("[data-head='1.8']")
-        page.focus("#head-drawn .map-picture")
-        page.keyboard.press("Home")
-        for row in range(11, 0, -1):
-            mean = sum(sum(fine[r][:4]) * (begin[r + 1] - begin[r]) for r in range(4 * row, 4 * row + 4))
-            mean /= begin[4 * row + 4] - begin[4 * row]
-            readout = page.text_content("#head-drawn .map .readout")
-            assert readout.startswith(f"Tokens {begin[4 * row]}–{begin[4 * row + 4] - 1} look at 0–{begin[4] - 1}: ")
-            assert float(readout.split(": ")[1]) == pytest.approx(mean, abs=0.013)  # a step of a byte, and two digits
-            page.keyboard.press("ArrowUp")
-
-
-ACT = """(selector) => {
-  const part = document.querySelector(selector);
-  const start = performance.now();
-  %s;
-  document.body.getBoundingClientRect();
-  return performance.now() - start;
-}"""
-
-
-@pytest.mark.serial
-def test_a_thousand_heads_answer_within_a_tenth_of_a_second(browser, thousand):
-    """From an event to the end of the layout that it asks for; the fastest of a few, since the machine has other work."""
-    acts = {"a head": ("#heads", "part.querySelector(`[data-head='turn.turn']`).click()"),
-            "a statistic": ("#heads select", "part.value = turn; part.dispatchEvent(new Event('change'))"),
-            "a filter": ("#worst select", "part.value = turn % 4; part.dispatchEvent(new Event('change'))"),
-            "words": ("#worst input[type=search]", "part.value = String(turn); part.dispatchEvent(new Event('input'))"),
-            "a query": ("#head-drawn", "[...part.querySelectorAll('input')].at(turn % 2 ? 0 : -1).click()")}
-    with opened(browser, thousand[1]) as page:
-        for what, (selector, change) in acts.items():
-            taken = sorted(page.evaluate(ACT % change.replace("turn", str(turn)), selector) for turn in range(1, 6))
-            assert taken[0] < 100, (what, taken)
 
 
 def test_results_of_another_shape_are_refused_in_one_sentence():

@@ -2,14 +2,10 @@
 import copy
 
 import pytest
-from page_in_browser import COLUMNS_WITH, HOSTILE, browser, opened, percent, write_page  # noqa: F401
+from page_in_browser import CELLS, COLUMNS_WITH, HOSTILE, browser, opened, percent, write_page  # noqa: F401
 from synthetic_audit import LENGTHS, synthetic_audit
 from synthetic_pages import PAGES, made, two_audits  # noqa: F401
 from synthetic_results import synthetic_results
-
-CELLS = """(rows) => rows.map((row) => [...row.cells].map(
-    (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
-
 
 def tabs(page):
     return page.eval_on_selector_all("#tabs a", "(links) => links.map((link) => link.textContent)")

@@ -59,6 +59,12 @@ def percent(share):
     return "<0.01\u202f%" if share < 0.5 else ">99.99\u202f%"
 
 
+def visible(token):
+    """As audit_keys.js writes one that is pointed out."""
+    seen = token.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+    return f"“{'◌' if seen.startswith(chr(0x301)) else ''}{seen}”"
+
+
 # The share of a canvas' columns that hold a pixel within a few steps of a colour of the page.
 COLUMNS_WITH = """([canvas, name]) => {
   const hex = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -70,6 +76,10 @@ COLUMNS_WITH = """([canvas, name]) => {
   return columns.size / canvas.width;
 }"""
 
+
+# The numbers behind the cells of a table's rows; none where a cell has words.
+CELLS = """(rows) => rows.map((row) => [...row.cells].map(
+    (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
 
 HOSTILE = ["</ScRipt><img src=x onerror=window.pwned=1>", "</script><img src=x onerror=window.pwned=1>",
            "<!--<script>window.pwned=1//", "\u202edrawkcab", "__proto__", "\"><svg/onload=window.pwned=1>", "x" * 300]

@@ -61,3 +61,10 @@ def made(tmp_path_factory):
             known[kind] = results, write_page(results, folder / f"{kind}.html")
         return known[kind]
     return make
+
+
+@pytest.fixture(scope="module")
+def made_audit(tmp_path_factory):
+    """(results, file) of an audit with every section."""
+    results = synthetic_audit()
+    return results, write_page(results, tmp_path_factory.mktemp("page") / "audit.html")
