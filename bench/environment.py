@@ -1,7 +1,6 @@
-"""The process that measures: its processors, its thread pools, and what is to be said of the machine."""
+"""Surroundings of a contender: its processors, its thread pools, and facts about the machine."""
 
 import datetime
-import json
 import os
 import pathlib
 import platform
@@ -11,8 +10,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 
 
 def pinned_environment(threads):
-    """For a child process. Whoever waits, waits without spinning: a spinning pool steals the processor
-    from the next contender. The same for every OpenMP runtime in the process."""
+    """Of a contender's process. Threads that wait sleep, so that the next contender need not be kept waiting."""
     environment = dict(os.environ)
     environment.update(
         OMP_NUM_THREADS=str(threads),
@@ -31,14 +29,22 @@ def pinned_environment(threads):
     return environment
 
 
+def checked_threads(asked, parser):
+    """The numbers of threads to measure with; by default 1 and 2. parser: an argparse parser, for the error."""
+    allowed = len(os.sched_getaffinity(0))
+    for threads in asked or ():
+        if not 1 <= threads <= allowed:
+            parser.error(f"--threads {threads}: must be 1 to {allowed}, the processors that this process may use")
+    return asked or [n for n in (1, 2) if n <= allowed]
+
+
+def processors(threads):
+    """The last ones that this process may use: the first serve interrupts."""
+    return sorted(os.sched_getaffinity(0))[-threads:]
+
+
 def pin(threads):
-    """To the last processors: the first ones serve interrupts. Returns them."""
-    allowed = sorted(os.sched_getaffinity(0))
-    if threads > len(allowed):
-        raise ValueError(f"--threads {threads}: this process may use {len(allowed)} processors")
-    chosen = allowed[-threads:]
-    os.sched_setaffinity(0, chosen)
-    return chosen
+    os.sched_setaffinity(0, processors(threads))
 
 
 def _processor_name():
@@ -58,15 +64,16 @@ def machine_facts():
     }
 
 
-def describe_machine():
+def targets():
+    """Instruction sets, as the process that runs them has to say it."""
     import sharpmax
 
-    return machine_facts() | {"target": sharpmax.current_target(), "targets": list(sharpmax.targets())}
+    return {"target": sharpmax.current_target(), "targets": list(sharpmax.targets())}
 
 
 def versions(peers):
     found = {"python": sys.version.split()[0]}
-    found.update({peer.name: peer.version() for peer in peers.values()})
+    found.update({name: peer.process.version for name, peer in peers.items()})
     return found
 
 
@@ -79,19 +86,3 @@ def write_atomically(path, text):
     beside = path.with_name(path.name + ".part")
     beside.write_text(text)
     os.replace(beside, path)
-
-
-_CHILD = "SHARPMAX_BENCH_CHILD"
-
-
-def measure_pinned(arguments, measure_here):
-    """measure_here(arguments) in a process whose thread pools started with their settings; its exit status.
-
-    arguments: threads, and output, a JSON file or None. What disagreed with its reference was not timed: status 1.
-    """
-    if os.environ.get(_CHILD) != "1":
-        os.execve(sys.executable, [sys.executable, *sys.argv], pinned_environment(arguments.threads) | {_CHILD: "1"})
-    result = measure_here(arguments)
-    if arguments.output:
-        write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-    return 1 if any(case["skipped"] for case in result["cases"]) else 0

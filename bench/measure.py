@@ -1,22 +1,37 @@
-"""Round-robin timing: every contender once a round, so that what disturbs the machine disturbs all."""
+"""A case, measured: outputs compared, contenders timed in rounds, ratios formed within a round."""
 
 import dataclasses
+import functools
 import statistics
-import time
 import typing
 
 import numpy as np
+import process
+import rounds
+from serving import seconds_of
 
 
 @dataclasses.dataclass
 class Contender:
-    """label: unique within a case. run: what is timed. check: the largest error over what is
-    allowed, at most 1 to be timed; None where another contender of the same code was checked."""
+    """label: unique within a case. turn: function of `warm` that takes one turn and returns the seconds of a call. check: the
+    largest error over what is allowed, at most 1 to be timed; None where another contender of the same code was
+    checked."""
 
     label: str
     peer: str
-    run: typing.Callable
+    turn: typing.Callable
     check: typing.Callable = None
+
+
+def turn_of(run):
+    """A turn of a call that is timed from here."""
+
+    def turn(warm):
+        if warm:
+            run()
+        return seconds_of(run)
+
+    return turn
 
 
 @dataclasses.dataclass
@@ -29,18 +44,19 @@ class Case:
     flops: float = 0.0  # useful ones, for fractions of the FMA peak
     bytes: float = 0.0  # that must be read, for fractions of the read bandwidth
     skipped: list = dataclasses.field(default_factory=list)
+    after_checks: typing.Callable = None  # drops what only checks need
 
 
-@dataclasses.dataclass(frozen=True)
-class Effort:
-    seconds: float  # per case, after checks
-    least_rounds: int
-    most_rounds: int
-    slow_seconds: float = 1.0  # who takes longer runs in the first rounds only
+@dataclasses.dataclass
+class Planned:
+    """A case that is made when its turn comes: contenders prepare their calls in make()."""
+
+    name: str
+    make: typing.Callable
 
 
-THOROUGH = Effort(seconds=12.0, least_rounds=7, most_rounds=101)
-QUICK = Effort(seconds=2.0, least_rounds=3, most_rounds=25)
+def planned(build, name, *rest):
+    return Planned(name, functools.partial(build, name, *rest))
 
 
 def _quartiles(samples):
@@ -54,14 +70,30 @@ def spread_of(samples):
     return {"median": median, "q1": q1, "q3": q3, "count": len(samples)}
 
 
-SLOW_ROUNDS = 2
+class Losses:
+    """Contenders whose process failed during a case: the case goes on without them, but not without sharpmax."""
+
+    def __init__(self, case, say):
+        self._peers = {contender.label: contender.peer for contender in case.contenders}
+        self._say = say
+        self.reasons = {}  # label -> reason
+
+    def add(self, label, reason):
+        if self._peers.get(label, "sharpmax") == "sharpmax":
+            raise process.Failed(f"{label}: {reason}")
+        self.reasons[label] = str(reason)
+        self._say(f"  {label} is left out: {reason}")
 
 
-def check_contenders(case, say):
+def check_contenders(case, losses, say):
     """Leaves in the case only those that agree with the reference."""
     agreed, results = [], []
     for contender in case.contenders:
-        off = contender.check() if contender.check else None
+        try:
+            off = contender.check() if contender.check else None
+        except process.Failed as reason:
+            losses.add(contender.label, reason)
+            continue
         results.append({"label": contender.label, "error_over_allowed": off})
         if off is not None and not off <= 1.0:
             say(f"  {contender.label}: disagrees with the reference ({off:.3g} times what is allowed): not timed")
@@ -69,54 +101,9 @@ def check_contenders(case, say):
         else:
             agreed.append(contender)
     case.contenders = agreed
+    if case.after_checks:
+        case.after_checks()
     return results
-
-
-class Limits:
-    """The machine's own limits, asked in every round between the contenders."""
-
-    def __init__(self, threads):
-        from sharpmax import _core
-
-        self._fma = lambda: _core.measure_fma_peak(threads, 0.004)
-        self._read = _core.ReadBandwidth(threads).measure
-
-    def probes(self, case):
-        """name -> function, of those the case's fractions need."""
-        wanted = {"fma_flops": self._fma} if case.flops else {}
-        if case.bytes:
-            wanted["read_bytes"] = self._read
-        return wanted
-
-
-def seconds_of(run):
-    before = time.perf_counter()
-    run()
-    return time.perf_counter() - before
-
-
-def time_contenders(case, effort, probes):
-    """label -> seconds of each round, and limit -> value of each round. The order turns by one each
-    round, so that no one always follows the same. Who takes seconds runs in the first rounds only."""
-    samples = {contender.label: [] for contender in case.contenders}
-    limits = {name: [] for name in probes}
-    slow = set()
-    for contender in case.contenders:  # caches, pages, compilation
-        if seconds_of(contender.run) > effort.slow_seconds:
-            slow.add(contender.label)
-    started = time.perf_counter()
-    contenders = list(case.contenders)
-    for round_number in range(effort.most_rounds):
-        for contender in contenders:
-            if contender.label in slow and round_number >= SLOW_ROUNDS:
-                continue
-            samples[contender.label].append(seconds_of(contender.run))
-        for name, probe in probes.items():
-            limits[name].append(probe())
-        contenders.append(contenders.pop(0))
-        if round_number + 1 >= effort.least_rounds and time.perf_counter() - started > effort.seconds:
-            break
-    return samples, limits
 
 
 def paired_ratios(samples):
@@ -139,26 +126,48 @@ def _add_rates(case, entry, samples, limits):
                 seconds[fraction] = spread_of(by_round.tolist())
 
 
-def run_case(case, effort, limits, say, check_only=False):
-    """The case's entry in the result."""
-    say(case.name)
-    checks = check_contenders(case, say)
-    entry = {"case": case.name, "facts": case.facts, "checks": checks, "skipped": case.skipped}
-    if check_only or not case.contenders:
-        return entry
-    samples, limit_samples = time_contenders(case, effort, limits.probes(case) if limits else {})
-    base = next((c.label for c in case.contenders if c.peer == "sharpmax"), case.contenders[0].label)
-    entry["base"] = base
+def _time(case, effort, limits, losses, entry):
+    """Adds to the entry what the rounds gave."""
+    probes = limits.turns(case) if limits else {}
+    turns = {contender.label: contender.turn for contender in case.contenders}
+    found = rounds.run_rounds(turns, probes, effort, rounds.Orders(case.name), losses.add)
+    samples = {label: found.samples[label] for label in turns if label in found.samples}
+    limit_samples = {name: found.samples[name] for name in probes}
+    entry["order_seed"], entry["warm"], entry["restless"] = rounds.ORDER_SEED, found.warm, dict(found.restless)
+    if not samples:
+        return
+    ours = [c.label for c in case.contenders if c.peer == "sharpmax" and c.label in samples]
+    entry["base"] = (ours or list(samples))[0]
     entry["seconds"] = {label: spread_of(times) for label, times in samples.items()}
     entry["ratios"] = paired_ratios(samples)
     entry["limits"] = {name: spread_of(values) for name, values in limit_samples.items()}
     _add_rates(case, entry, samples, limit_samples)
-    _print_times(entry, say)
+
+
+def run_case(case, effort, limits, say, check_only=False):
+    """The case's entry in the result. limits: None, or what has turns(case) for the machine's own limits."""
+    say(case.name)
+    losses = Losses(case, say)
+    entry = {"case": case.name, "facts": case.facts, "checks": check_contenders(case, losses, say), "skipped": case.skipped}
+    if case.contenders and not check_only:
+        _time(case, effort, limits, losses, entry)
+        _print_times(entry, say)
+    entry["lost"] = losses.reasons
     return entry
 
 
+def complaints(run):
+    """What keeps a run from being a full success: one sentence each."""
+    threads = f"{run['threads']} thread{'s' if run['threads'] > 1 else ''}"
+    for case in run["cases"]:
+        where = f"{case['case']}, {threads}"
+        yield from (f"{line} ({where})" for line in case.get("skipped", []))
+        yield from (f"{label} is left out: {reason} ({where})" for label, reason in case.get("lost", {}).items())
+    yield from (f"{name} is left out: {reason} ({threads})" for name, reason in run.get("lost_peers", {}).items())
+
+
 def _print_times(entry, say):
-    for label, seconds in entry["seconds"].items():
+    for label, seconds in entry.get("seconds", {}).items():
         line = f"  {label:<34}{1e3 * seconds['median']:10.3f} ms"
         if label == entry["base"]:
             line += "   1"
@@ -171,3 +180,5 @@ def _print_times(entry, say):
             if key in seconds:
                 line += f"   {seconds[key]['median']:.3f} {unit}"
         say(line)
+    for label, turns in entry["restless"].items():
+        say(f"  {label} kept using the processor in {turns} turns of others: these times are disturbed")

@@ -37,6 +37,11 @@ class Problem:
         random = np.random.default_rng(self.seed + 1)
         return random.standard_normal((1, self.heads, self.queries, self.features), dtype=np.float32)
 
+    def forget(self):
+        """Drops the arrays. They are made again if asked for."""
+        for name in ("arrays", "d_out"):
+            self.__dict__.pop(name, None)
+
     def pairs(self):
         """Query-key pairs that are not masked. Causal problems here are square."""
         if self.causal:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real model beside llama.cpp, in interleaved rounds; what both predict is compared first.
+"""A real model beside llama.cpp, each contender in a process of its own, in rounds; what they predict is compared first.
 
     bench/model/compare.py -o build/bench-model.json     one thread, then two
     bench/model/compare.py --quick --threads 1           shorter
@@ -11,7 +11,6 @@ measures; bench/table.py makes the table from the result.
 
 import argparse
 import json
-import os
 import pathlib
 import sys
 import tempfile
@@ -20,9 +19,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import environment  # noqa: E402
 import measure  # noqa: E402
-from measure import Case  # noqa: E402
-from measure import Contender as Timed  # noqa: E402
-from retrieval.contender import Contender, Failed  # noqa: E402
+import process  # noqa: E402
+import rounds  # noqa: E402
+from measure import Case, Contender, turn_of  # noqa: E402
 
 sys.path.insert(0, str(environment.REPOSITORY / "tests/peer"))
 
@@ -30,9 +29,9 @@ import fetched  # noqa: E402
 import llama_cpp  # noqa: E402
 
 SCHEMA = "sharpmax.bench.model/1"
-THOROUGH = measure.Effort(seconds=60.0, least_rounds=7, most_rounds=51, slow_seconds=1e9)
-QUICK = measure.Effort(seconds=5.0, least_rounds=3, most_rounds=9, slow_seconds=1e9)
-TINY = measure.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=1e9)
+THOROUGH = rounds.Effort(seconds=60.0, least_rounds=7, most_rounds=51, slow_seconds=1e9)
+QUICK = rounds.Effort(seconds=5.0, least_rounds=3, most_rounds=9, slow_seconds=1e9)
+TINY = rounds.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=1e9)
 
 STEPS = environment.REPOSITORY / "build" / "bench" / "model_steps"
 SERVE = pathlib.Path(__file__).resolve().parent / "llama_serve.py"
@@ -72,7 +71,7 @@ def parse_arguments():
     parser.add_argument("--models", type=pathlib.Path, default=fetched.FOLDER, help="where `make model` put them")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
-    arguments.threads = arguments.threads or [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+    arguments.threads = environment.checked_threads(arguments.threads, parser)
     return arguments
 
 
@@ -89,17 +88,17 @@ class Stage:
             command = [STEPS, *self.common, *OURS[label]]
         else:
             command = [sys.executable, SERVE, *self.common, *LLAMA[label]]
-        process = Contender(command, self.threads, patience=PATIENCE)
-        process.ask("tokens", self.tokens)
-        return process
+        started = process.start(label, command, self.threads, PATIENCE)
+        started.ask("tokens", self.tokens)
+        return started
 
     def start_all(self):
         for label in (*OURS, *LLAMA):
             self.processes[label] = self.start(label)
 
     def close(self):
-        for process in self.processes.values():
-            process.close()
+        for started in self.processes.values():
+            started.close()
 
     def predictions(self, label, count):
         """(losses, likeliest tokens)"""
@@ -128,8 +127,9 @@ def compare_predictions(stage, count):
 def cases_of(stage, size, predictions):
     def timed(label, *request):
         error = predictions[label]["error"]
-        process = stage.processes[label]
-        return Timed(label, label, lambda: process.ask(*request), (lambda: error) if error is not None else None)
+        asked = stage.processes[label]
+        check = (lambda: error) if error is not None else None
+        return Contender(label, label, turn_of(lambda: asked.ask(*request)), check)
 
     for count in size["prompt"]:
         yield Case(f"model/prompt/n{count}", [timed(label, "prompt", count) for label in stage.processes],
@@ -140,32 +140,31 @@ def cases_of(stage, size, predictions):
                    {"tokens": size["count"], "context": length})  # fmt: skip
 
 
-def start_case(stage, rounds):
+def start_case(stage, effort):
     """Opening the file to the first logits after a short prompt, in a process of its own each time; what a
     process does before it opens the file is not counted."""
-    labels, samples = ["sharpmax", "llama.cpp"], {"sharpmax": [], "llama.cpp": []}
-    for _ in range(rounds):
-        for label in labels:
-            process = stage.start(label)
-            opened = float(process.version.split()[-1])
-            seconds = measure.seconds_of(lambda process=process: process.ask("prompt", START_PROMPT))
-            samples[label].append(opened + seconds)
-            process.close()
-        labels.reverse()
-    return {"case": "model/start", "facts": {"tokens": START_PROMPT}, "checks": [], "skipped": [], "base": "sharpmax",
-            "seconds": {label: measure.spread_of(times) for label, times in samples.items()},
-            "ratios": measure.paired_ratios(samples)}  # fmt: skip
+
+    def turn(label):
+        started = stage.start(label)
+        opened = float(started.version.split()[-1])
+        seconds = measure.seconds_of(lambda: started.ask("prompt", START_PROMPT))
+        started.close()
+        return opened + seconds
+
+    contenders = [Contender(label, label, lambda _, label=label: turn(label)) for label in ("sharpmax", "llama.cpp")]
+    case = Case("model/start", contenders, {"tokens": START_PROMPT})
+    return measure.run_case(case, effort.of_rounds(effort.least_rounds), None, say) | {"warm": False}
 
 
 def memory_case(stage, size):
     """Peak of a process of its own over what it had before the model, after the longest generation."""
     grown = {}
     for label in ("sharpmax", "sharpmax, float32 cache", "llama.cpp"):
-        process = stage.start(label)
-        process.ask("generate", max(size["generate"]), size["count"])
-        peak, before = (int(word) for word in process.ask("memory"))
+        started = stage.start(label)
+        started.ask("generate", max(size["generate"]), size["count"])
+        peak, before = (int(word) for word in started.ask("memory"))
         grown[label] = peak - before
-        process.close()
+        started.close()
         say(f"  {label:<36} {grown[label] / 2**20:.0f} MiB")
     return {"case": "model/memory", "facts": {"context": max(size["generate"])}, "checks": [], "skipped": [],
             "bytes": grown}  # fmt: skip
@@ -187,7 +186,7 @@ def run_threads(threads, arguments, model, tokens, folder):
     finally:
         stage.close()
     if not arguments.check_only:
-        run["cases"].append(start_case(stage, effort.least_rounds))
+        run["cases"].append(start_case(stage, effort))
         if threads == arguments.threads[0]:
             run["cases"].append(memory_case(stage, size))
     return run
@@ -219,11 +218,11 @@ def main():
                 result["runs"].append(run_threads(threads, arguments, model, tokens, folder))
                 if arguments.output:
                     environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-        except (Failed, llama_cpp.LlamaError) as error:
+        except (process.Failed, llama_cpp.LlamaError) as error:
             sys.exit(f"bench/model/compare.py: {error}")
-    wrong = [line for run in result["runs"] for case in run["cases"] for line in case["skipped"]]
+    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
     for line in wrong:
-        say(f"disagrees: {line}")
+        say(line)
     return 1 if wrong else 0
 
 

@@ -45,14 +45,14 @@ class Served:
         return "ok"
 
     def prompt(self, count):
-        self.context.prompt_seconds(self.tokens[: int(count)])
+        self.context.read_prompt(self.tokens[: int(count)])
         return "ok"
 
     def generate(self, length, count):
         length, count = int(length), int(count)
         if self.context.length() != length:
-            self.context.prompt_seconds(self.tokens[:length])
-        self.context.generation_seconds(self.tokens[length : length + count])
+            self.context.read_prompt(self.tokens[:length])
+        self.context.read_one_by_one(self.tokens[length : length + count])
         return "ok"
 
     def memory(self):

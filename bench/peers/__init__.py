@@ -7,7 +7,8 @@
     backward(problem)             the same for softmax gradients; returns (d_query, d_key, d_value)
     as_array(result)              [1, head, query, feature] of what such a function returned
 
-Functions are prepared outside the clock: layout, compilation and graphs are made beforehand.
+Functions are prepared outside the clock: layout, compilation and graphs are made beforehand. Each peer runs in a process
+of its own (serve.py); remote.py is how the tasks see it.
 """
 
 from . import entmax_peer, flex_attention, jax_peer, onnxruntime_peer, sharpmax_peer, torch_sdpa, torch_written_out
@@ -22,16 +23,4 @@ ALL = (
     entmax_peer.Peer,
 )
 
-
-def available(threads, say):
-    """Peers by name, and why the others are not there."""
-    found, skipped = {}, []
-    for kind in ALL:
-        peer = kind(threads)
-        reason = peer.missing()
-        if reason is None:
-            found[peer.name] = peer
-        else:
-            skipped.append(f"{peer.name}: {reason}")
-            say(f"skipped {peer.name}: {reason}")
-    return found, skipped
+BY_NAME = {kind.name: kind for kind in ALL}

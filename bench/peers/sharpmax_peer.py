@@ -1,5 +1,7 @@
 """Ours."""
 
+import environment
+
 from .peer import BasePeer
 
 
@@ -18,6 +20,7 @@ class Peer(BasePeer):
         query, key, value = problem.arrays
         rule = sharpmax.Normalizer(normalizer)
         threads = threads or self.threads
+        return_stats = tuple(return_stats) if isinstance(return_stats, list) else return_stats
         grouped = problem.heads != problem.key_heads
 
         def run():
@@ -44,6 +47,17 @@ class Peer(BasePeer):
             return gradients.query, gradients.key, gradients.value
 
         return run
+
+    def row_facts(self, problem, normalizer):
+        """What the rule did to the rows: that all were sharpened, that none was sparse, is a fact to record, not to assume."""
+        _, stats = self.forward(problem, normalizer, return_stats=("temperature", "support"))()
+        return {
+            "sharpened_fraction": float((stats.temperature > 1).mean()),
+            "mean_support": float(stats.support.mean()),
+        }
+
+    def machine(self):
+        return environment.targets()
 
     def as_array(self, result):
         return result[0] if isinstance(result, tuple) else result

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a call through Python costs over the same call in C++, in interleaved rounds; answers are compared first.
+"""What a call through Python costs over the same call in C++, each in a process of its own, in rounds; answers are compared first.
 
 bench/python/doors.py                      a tiny call, and 12 heads of 2,048 queries and keys
 bench/python/doors.py -o build/doors.json  the numbers as JSON too
@@ -15,12 +15,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import environment  # noqa: E402
 import measure  # noqa: E402
 import numpy as np  # noqa: E402
+import remote  # noqa: E402
+import rounds  # noqa: E402
+import serving  # noqa: E402
 
 SCHEMA = "sharpmax.bench.doors/1"
 TIMES = 2000  # calls of a tiny input that are timed together
 # Microseconds over the C++ call, and times its time.
 TINY_BARS = {"numpy": 10.0, "torch": 40.0, "torch, recording": 40.0}
 LARGE_BAR = 1.03
+PEERS = ("torch SDPA",)
+LABELS = ("C++", *TINY_BARS, "jax", *PEERS)
 
 
 def parse_arguments():
@@ -28,6 +33,7 @@ def parse_arguments():
     parser.add_argument("-o", "--output", type=pathlib.Path, help="write the numbers to this JSON file")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--serve", choices=LABELS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -37,48 +43,81 @@ def made(shape, keys):
     return (query, *(rng.standard_normal((*shape[:2], keys, shape[3])).astype(np.float32) for _ in "kv"))
 
 
-def case_of(name, shape, keys, times, jax_too):
-    import sharpmax
-    import torch
+class Door:
+    """One way to call attention, in a process of its own. A call does the same thing `times` times."""
 
-    arrays = made(shape, keys)
-    tensors = [torch.from_numpy(array) for array in arrays]
-    recorded = [tensor.clone().requires_grad_() for tensor in tensors]
-    request, rule, out = sharpmax._core.Request(*arrays), sharpmax.Normalizer("softmax"), np.empty(shape, np.float32)
-    doors = {
-        "numpy": lambda: sharpmax.attention(*arrays),
-        "torch": lambda: sharpmax.attention(*tensors),
-        "torch, recording": lambda: sharpmax.attention(*recorded),
-    }
-    if jax_too:
-        import jax.numpy as jnp
+    def __init__(self, label):
+        import sharpmax
 
-        ours = [jnp.asarray(array) for array in arrays]
-        doors["jax"] = lambda: sharpmax.attention(*ours).block_until_ready()
-    peers = {"torch SDPA": lambda: torch.nn.functional.scaled_dot_product_attention(*tensors)}
+        self._label, self._sharpmax, self.version = label, sharpmax, sharpmax.version
 
-    def again(function):
+    def prepare(self, shape, keys, times):
+        arrays = made(shape, keys)
+        if self._label == "C++":
+            return self._kernel(arrays, times)
+        call = {"numpy": self._numpy, "jax": self._jax}.get(self._label, self._torch)(arrays)
+
         def run():
             for _ in range(times):
-                function()
+                found = call()
+            return found
 
         return run
 
-    sharpmax._core.attend_again(request, rule, out, 0, 1)
-    wanted = out.copy()
+    def _kernel(self, arrays, times):
+        core, rule = self._sharpmax._core, self._sharpmax.Normalizer("softmax")
+        request, out = core.Request(*arrays), np.empty(arrays[0].shape, np.float32)
 
-    def error(function):  # the same kernel: the same bits; of others 1e-5
-        def check():
-            found = function()
-            found = found.detach().numpy() if hasattr(found, "detach") else np.asarray(found)
-            return 0.0 if np.array_equal(found, wanted) else float(np.abs(found - wanted).max() / 1e-5)
+        def run():
+            core.attend_again(request, rule, out, 0, times)
+            return out
 
-        return check
+        return run
 
-    plain = measure.Contender("C++", "sharpmax", lambda: sharpmax._core.attend_again(request, rule, out, 0, times))
-    doors_of = [measure.Contender(label, "sharpmax", again(run), error(run)) for label, run in doors.items()]
-    others = [measure.Contender(label, label, again(run), error(run)) for label, run in peers.items()]
-    return measure.Case(name, [plain, *doors_of, *others], {"shape": list(shape), "keys": keys, "calls": times})
+    def _numpy(self, arrays):
+        return lambda: self._sharpmax.attention(*arrays)
+
+    def _jax(self, arrays):
+        import jax.numpy as jnp
+
+        ours = [jnp.asarray(array) for array in arrays]
+        return lambda: self._sharpmax.attention(*ours).block_until_ready()
+
+    def _torch(self, arrays):
+        import torch
+
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        tensors = [torch.from_numpy(array) for array in arrays]
+        if self._label == "torch SDPA":
+            return lambda: torch.nn.functional.scaled_dot_product_attention(*tensors)
+        if self._label == "torch, recording":
+            tensors = [tensor.clone().requires_grad_() for tensor in tensors]
+        return lambda: self._sharpmax.attention(*tensors)
+
+    def arrays(self, result):
+        return [result.detach().numpy() if hasattr(result, "detach") else np.asarray(result)]
+
+    def tell(self):
+        return environment.targets()
+
+    def forget(self):
+        pass
+
+
+def error_of(found, wanted):
+    """Over what is allowed: of the same kernel the same bits, of others 1e-5."""
+    return 0.0 if np.array_equal(found, wanted) else float(np.abs(found - wanted).max() / 1e-5)
+
+
+def case_of(name, shape, keys, times, processes):
+    calls = {label: remote.prepare(door, shape=shape, keys=keys, times=times) for label, door in processes.items()}
+    wanted = calls["C++"].output()[0]
+    contenders = [
+        measure.Contender(label, label if label in PEERS else "sharpmax", call.seconds,
+                          lambda call=call: error_of(call.output()[0], wanted))
+        for label, call in calls.items()
+    ]  # fmt: skip
+    return measure.Case(name, contenders, {"shape": list(shape), "keys": keys, "calls": times})
 
 
 def say(line):
@@ -103,24 +142,29 @@ def say_large(entry):
         )
 
 
-def measure_here(arguments):
-    import torch
-
-    environment.pin(arguments.threads)
-    torch.set_num_threads(arguments.threads)
-    effort = measure.QUICK if arguments.quick else measure.THOROUGH
-    result = {"schema": SCHEMA, "date": environment.now(), "machine": environment.describe_machine(),
+def measure_doors(arguments, processes):
+    effort = rounds.QUICK if arguments.quick else rounds.THOROUGH
+    machine = environment.machine_facts() | remote.tell(processes["C++"])
+    result = {"schema": SCHEMA, "date": environment.now(), "machine": machine,
               "threads": arguments.threads, "cases": []}  # fmt: skip
-    say(f"load before: {result['machine']['load_average_before']:.2f}, {arguments.threads} threads")
+    say(f"load before: {machine['load_average_before']:.2f}, {arguments.threads} threads")
     for name, shape, keys, times, tell in (
         ("tiny", (1, 1, 1, 8), 4, TIMES, say_tiny),
         ("d64/h12/n2048", (1, 12, 2048, 64), 2048, 1, say_large),
     ):
-        entry = measure.run_case(case_of(name, shape, keys, times, jax_too=True), effort, None, say)
+        entry = measure.run_case(case_of(name, shape, keys, times, processes), effort, None, say)
         tell(entry)
         result["cases"].append(entry)
     return result
 
 
+def main():
+    arguments = parse_arguments()
+    if arguments.serve:
+        serving.serve(lambda: Door(arguments.serve))
+        return 0
+    return remote.measure_in_processes(__file__, LABELS, arguments, measure_doors)
+
+
 if __name__ == "__main__":
-    sys.exit(environment.measure_pinned(parse_arguments(), measure_here))
+    sys.exit(main())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Transformers models over sharpmax beside their own SDPA path, in interleaved rounds; logits are compared first.
+"""Transformers models over sharpmax beside their own SDPA path, each in a process of its own, in rounds; logits are compared first.
 
 bench/python/hf.py                       2,048 tokens through a tiny Llama: forward, watched, patched; training
 bench/python/hf.py -o build/hf.json      the numbers as JSON too
@@ -15,12 +15,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import environment  # noqa: E402
 import measure  # noqa: E402
+import numpy as np  # noqa: E402
+import remote  # noqa: E402
+import rounds  # noqa: E402
+import serving  # noqa: E402
 
 SCHEMA = "sharpmax.bench.hf/1"
-THOROUGH = measure.Effort(seconds=40.0, least_rounds=9, most_rounds=101, slow_seconds=1e9)
-QUICK = measure.Effort(seconds=5.0, least_rounds=5, most_rounds=25, slow_seconds=1e9)
+THOROUGH = rounds.Effort(seconds=40.0, least_rounds=9, most_rounds=101, slow_seconds=1e9)
+QUICK = rounds.Effort(seconds=5.0, least_rounds=5, most_rounds=25, slow_seconds=1e9)
 STEPS = 16  # of a decoding run
 ALLOWED = 1e-5  # between logits, over the largest of them
+GRADIENT_ALLOWED = 1e-4  # between gradients, by their norms
+LABELS = ("sdpa", "sharpmax", "watched", "watched, without gap counts", "patched, entropy_target")
+TRAINED = LABELS[:2]
 
 # What the bars are about: a forward of all tokens at once. Decoding adds token by token to those in the cache.
 BARS = {
@@ -37,6 +44,7 @@ def parse_arguments():
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--cases", default="forward,decode,train", help="which of them")
+    parser.add_argument("--serve", choices=LABELS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -51,101 +59,105 @@ def make_model(torch, layers, tokens):
     return transformers.LlamaForCausalLM(config).eval()
 
 
-class Runs:
-    """The same model under each attention. Putting one in is not timed: who does it does it once."""
+class Attention:
+    """The same model under one attention, in a process of its own. Putting it in is not timed: who does it does it once."""
 
-    def __init__(self, torch, model, ids):
+    def __init__(self, label, arguments):
         import sharpmax.hf
+        import torch
+        import transformers
 
-        self.torch, self.hf, self.model, self.ids = torch, sharpmax.hf, model, ids
+        torch.set_num_threads(arguments.threads)
+        self._torch, self._hf, self._transformers = torch, sharpmax.hf, transformers
+        self._label, self._tokens = label, arguments.tokens
+        self._model = make_model(torch, arguments.layers, arguments.tokens)
+        self._ids = torch.randint(0, 256, (1, arguments.tokens), generator=torch.Generator().manual_seed(1))
+        self.version = sharpmax.version
 
-    def under(self, implementation, work):
-        def run():
-            self.model.set_attn_implementation(implementation)
-            return work()
+    def prepare(self, what):
+        self._model.set_attn_implementation("sdpa")  # the cache is filled alike for all
+        work = {"forward": self._forward, "decode": self._decode, "train": self._train}[what]()
+        self._model.set_attn_implementation("sdpa" if self._label == "sdpa" else "sharpmax")
+        return self._surrounded(work)
 
-        return run
-
-    def patched(self, normalizer, work):
-        def run():
-            with self.hf.patch(self.model, normalizer):
-                return work()
-
-        return run
-
-    def watched(self, work, **options):
-        def run():
-            self.model.set_attn_implementation("sharpmax")
-            with self.hf.watch(self.model, **options):
-                return work()
-
-        return run
-
-    def contenders(self, work, reference):
-        """reference: what SDPA gives."""
-
-        def error(run):
-            return lambda: float((run() - reference).abs().max() / reference.abs().max()) / ALLOWED
-
-        made = {
-            "sdpa": self.under("sdpa", work),
-            "sharpmax": self.under("sharpmax", work),
-            "watched": self.watched(work),
-            "watched, without gap counts": self.watched(work, gaps=()),
+    def _surrounded(self, work):
+        contexts = {
+            "watched": lambda: self._hf.watch(self._model),
+            "watched, without gap counts": lambda: self._hf.watch(self._model, gaps=()),
+            "patched, entropy_target": lambda: self._hf.patch(self._model, "entropy_target:nats=2"),
         }
-        listed = [
-            measure.Contender(label, "sharpmax" if label != "sdpa" else label, run, error(run))
-            for label, run in made.items()
-        ]
-        target = self.patched("entropy_target:nats=2", work)
-        return [*listed, measure.Contender("patched, entropy_target", "sharpmax", target)]
+        if self._label not in contexts:
+            return work
+
+        def run():
+            with contexts[self._label]():
+                return work()
+
+        return run
+
+    def _forward(self):
+        def work():
+            with self._torch.no_grad():
+                return self._model(self._ids, use_cache=False).logits
+
+        return work
+
+    def _decode(self):
+        cache = self._transformers.DynamicCache(config=self._model.config)
+        with self._torch.no_grad():
+            self._model(self._ids[:, :-STEPS], past_key_values=cache)
+
+        def work():
+            with self._torch.no_grad():
+                steps = self._ids[:, -STEPS:].split(1, dim=1)
+                logits = [self._model(step, past_key_values=cache).logits for step in steps]
+            cache.crop(-STEPS)
+            return self._torch.cat(logits, dim=1)
+
+        return work
+
+    def _train(self):
+        def work():
+            self._model.zero_grad()
+            loss = self._model(self._ids, labels=self._ids, use_cache=False).loss
+            loss.backward()
+            return self._model.model.layers[0].self_attn.q_proj.weight.grad.clone()
+
+        return work
+
+    def arrays(self, result):
+        return [result.numpy()]
+
+    def tell(self):
+        versions = {"torch": self._torch.__version__, "transformers": self._transformers.__version__}
+        return {"machine": environment.targets(), "versions": versions}
+
+    def forget(self):
+        pass
 
 
-def forward_case(runs, arguments):
-    def work():
-        with runs.torch.no_grad():
-            return runs.model(runs.ids, use_cache=False).logits
-
-    reference = runs.under("sdpa", work)()
-    return measure.Case(f"forward/n{arguments.tokens}", runs.contenders(work, reference), {"tokens": arguments.tokens})
+def largest_error(found, wanted):
+    return float(np.abs(found - wanted).max() / np.abs(wanted).max()) / ALLOWED
 
 
-def decode_case(runs, arguments):
-    import transformers
-
-    cache = transformers.DynamicCache(config=runs.model.config)
-    with runs.torch.no_grad():
-        runs.model(runs.ids[:, :-STEPS], past_key_values=cache)
-
-    def work():
-        with runs.torch.no_grad():
-            steps = runs.ids[:, -STEPS:].split(1, dim=1)
-            logits = [runs.model(step, past_key_values=cache).logits for step in steps]
-        cache.crop(-STEPS)
-        return runs.torch.cat(logits, dim=1)
-
-    reference = runs.under("sdpa", work)()
-    facts = {"tokens": arguments.tokens, "steps": STEPS}
-    return measure.Case(f"decode/n{arguments.tokens}", runs.contenders(work, reference), facts)
+def gradient_error(found, wanted):
+    """By norms: gradients are sums over all tokens in another order."""
+    return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted)) / GRADIENT_ALLOWED
 
 
-def train_case(runs, arguments):
-    def work():
-        runs.model.zero_grad()
-        loss = runs.model(runs.ids, labels=runs.ids, use_cache=False).loss
-        loss.backward()
-        return runs.model.model.layers[0].self_attn.q_proj.weight.grad.clone()
+def case_of(what, arguments, processes):
+    labels = [label for label in processes if what != "train" or label in TRAINED]
+    calls = {label: remote.prepare(processes[label], what=what) for label in labels}
+    error = gradient_error if what == "train" else largest_error
+    wanted = calls["sdpa"].output()[0]
 
-    reference = runs.under("sdpa", work)()
+    def contender(label, call):
+        check = None if label.startswith("patched") else lambda: error(call.output()[0], wanted)
+        return measure.Contender(label, "sdpa" if label == "sdpa" else "sharpmax", call.seconds, check)
 
-    def error(run):  # gradients are sums over all tokens in another order
-        return lambda: float((run() - reference).norm() / reference.norm()) / 1e-4
-
-    listed = [
-        measure.Contender(name, name, runs.under(name, work), error(runs.under(name, work)))
-        for name in ("sdpa", "sharpmax")
-    ]
-    return measure.Case(f"train/n{arguments.tokens}", listed, {"tokens": arguments.tokens})
+    facts = {"tokens": arguments.tokens} | ({"steps": STEPS} if what == "decode" else {})
+    contenders = [contender(label, call) for label, call in calls.items()]
+    return measure.Case(f"{what}/n{arguments.tokens}", contenders, facts)
 
 
 def say(line):
@@ -161,32 +173,35 @@ def say_bars(entry):
         say(f"  bar {name}: {ratio['median']:.3f} [{ratio['q1']:.3f}, {ratio['q3']:.3f}], {words}: {verdict}")
 
 
-def measure_here(arguments):
-    import torch
-    import transformers
-
-    environment.pin(arguments.threads)
-    torch.set_num_threads(arguments.threads)
-    runs = Runs(torch, make_model(torch, arguments.layers, arguments.tokens), None)
-    runs.ids = torch.randint(0, 256, (1, arguments.tokens), generator=torch.Generator().manual_seed(1))
-    cases = {"forward": forward_case, "decode": decode_case, "train": train_case}
+def measure_models(arguments, processes):
+    told = remote.tell(processes["sharpmax"])
     result = {
         "schema": SCHEMA,
         "date": environment.now(),
-        "machine": environment.describe_machine(),
+        "machine": environment.machine_facts() | told["machine"],
         "threads": arguments.threads,
         "layers": arguments.layers,
-        "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
+        "versions": told["versions"],
         "cases": [],
     }
     say(f"load before: {result['machine']['load_average_before']:.2f}, {arguments.threads} threads")
-    for name in arguments.cases.split(","):
-        case = cases[name](runs, arguments)
+    for what in arguments.cases.split(","):
+        case = case_of(what, arguments, processes)
         entry = measure.run_case(case, QUICK if arguments.quick else THOROUGH, None, say)
         say_bars(entry)
         result["cases"].append(entry)
+        for started in processes.values():
+            remote.forget(started)
     return result
 
 
+def main():
+    arguments = parse_arguments()
+    if arguments.serve:
+        serving.serve(lambda: Attention(arguments.serve, arguments))
+        return 0
+    return remote.measure_in_processes(__file__, LABELS, arguments, measure_models)
+
+
 if __name__ == "__main__":
-    sys.exit(environment.measure_pinned(parse_arguments(), measure_here))
+    sys.exit(main())

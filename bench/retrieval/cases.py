@@ -5,8 +5,8 @@ import pathlib
 import typing
 
 import numpy as np
-from measure import Case
-from measure import Contender as Timed
+import process
+from measure import Case, Contender, turn_of
 
 from retrieval import checks, contender
 
@@ -25,8 +25,8 @@ TINY = Size(steps=4, head_steps=20, n=512, sets=4)
 
 @dataclasses.dataclass
 class Stage:
-    ours: contender.Contender
-    peers: dict  # label -> Contender; "torch" is always there
+    ours: process.Process
+    peers: dict  # label -> Process; "torch" is always there
     threads: int
     folder: pathlib.Path
     skipped: dict  # label -> why
@@ -38,7 +38,7 @@ class Stage:
         for label, peer in list(self.peers.items()):
             try:
                 found[label] = ask(peer)
-            except contender.Failed as reason:
+            except process.Failed as reason:
                 self.skipped[label] = str(reason)
                 self.say(f"{label} is left out: {reason}")
                 self.peers.pop(label).close()
@@ -65,7 +65,7 @@ def training(stage, size):
     ours = max(checks.training_error(alone, plain, exact), checks.double_error(in_double, exact))
 
     def timed(label, whom, error):
-        return Timed(label, label, lambda: whom.ask("train", size.steps), lambda: error)
+        return Contender(label, label, turn_of(lambda: whom.ask("train", size.steps)), lambda: error)
 
     contenders = [timed("sharpmax", stage.ours, ours)]
     contenders += [timed(label, stage.peers[label], error) for label, error in errors.items()]
@@ -96,9 +96,11 @@ def testing(stage, size):
     our_error = max(checks.logits_error(ours, peers["torch"], exact),
                     checks.right_error(right, peers["torch"], exact, answers))  # fmt: skip
 
-    contenders = [Timed("sharpmax", "sharpmax", lambda: stage.ours.ask("test", size.n, size.sets), lambda: our_error)]
-    for label, error in errors.items():
-        contenders.append(Timed(label, label, lambda p=stage.peers[label]: p.ask("test"), lambda e=error: e))
+    def timed(label, error, whom, *words):
+        return Contender(label, label, turn_of(lambda: whom.ask("test", *words)), lambda: error)
+
+    contenders = [timed("sharpmax", our_error, stage.ours, size.n, size.sets)]
+    contenders += [timed(label, error, stage.peers[label]) for label, error in errors.items()]
     facts = {"n": size.n, "sets": size.sets, "normalizer": "softmax", "right": right,
              "right_of_torch_in_double": int((exact.argmax(-1) == answers).sum())}  # fmt: skip
     return Case(f"retrieval/test/n{size.n}", contenders, facts)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training and testing of max retrieval beside its peers, in interleaved rounds; outputs are compared first.
+"""Training and testing of max retrieval beside its peers, each in a process of its own, in rounds; outputs are compared first.
 
     bench/retrieval/compare.py -o build/bench-retrieval.json     one thread, then two
     bench/retrieval/compare.py --quick --threads 1               shorter
@@ -10,7 +10,6 @@ docs/benchmarks.md says how it measures; bench/table.py makes the tables from th
 
 import argparse
 import json
-import os
 import pathlib
 import sys
 import tempfile
@@ -19,12 +18,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import environment  # noqa: E402
 import measure  # noqa: E402
+import process  # noqa: E402
+import rounds  # noqa: E402
 from retrieval import cases, contender, peers  # noqa: E402
 
 SCHEMA = "sharpmax.bench.retrieval/1"
-THOROUGH = measure.Effort(seconds=40.0, least_rounds=7, most_rounds=101, slow_seconds=10.0)
-QUICK = measure.Effort(seconds=5.0, least_rounds=3, most_rounds=25, slow_seconds=10.0)
-TINY = measure.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=10.0)
+THOROUGH = rounds.Effort(seconds=40.0, least_rounds=7, most_rounds=101, slow_seconds=10.0)
+QUICK = rounds.Effort(seconds=5.0, least_rounds=3, most_rounds=25, slow_seconds=10.0)
+TINY = rounds.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=10.0)
 
 
 def say(text):
@@ -40,7 +41,7 @@ def parse_arguments():
     parser.add_argument("--check-only", action="store_true", help="compare outputs, time nothing")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
-    arguments.threads = arguments.threads or [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+    arguments.threads = environment.checked_threads(arguments.threads, parser)
     # Checks hold everyone against torch's own float32.
     arguments.peer = [name for name in peers.ALL if name == "torch_eager" or name in (arguments.peer or peers.ALL)]
     return arguments
@@ -52,7 +53,7 @@ def start_peers(names, threads):
     for name in names:
         try:
             started[peers.ALL[name]] = contender.peer(name, threads)
-        except contender.Failed as reason:
+        except process.Failed as reason:
             if name == "torch_eager":
                 raise
             skipped[peers.ALL[name]] = str(reason)
@@ -84,13 +85,16 @@ def main():
     kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
     result = {"schema": SCHEMA, "date": environment.now(), "effort": kind, "runs": []}
     with tempfile.TemporaryDirectory() as folder:
-        for threads in arguments.threads:
-            result["runs"].append(run_threads(threads, arguments, folder))
-            if arguments.output:
-                environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-    wrong = [line for run in result["runs"] for case in run["cases"] for line in case["skipped"]]
+        try:
+            for threads in arguments.threads:
+                result["runs"].append(run_threads(threads, arguments, folder))
+                if arguments.output:
+                    environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
+        except process.Failed as reason:
+            sys.exit(f"bench/retrieval/compare.py: {reason}")
+    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
     for line in wrong:
-        say(f"disagrees: {line}")
+        say(line)
     return 1 if wrong else 0
 
 

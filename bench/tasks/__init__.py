@@ -1,5 +1,5 @@
-"""One file per task. Each has cases(peers, scale): a generator of measure.Case, so that only one
-problem is in memory at a time."""
+"""One file per task. Each has cases(peers, scale): a generator of measure.Planned, so that only one
+problem is in memory at a time, and none that is not wanted."""
 
 from . import backward, decode, normalizers, prefill, statistics, threads
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import reference
-from measure import Case, Contender
+from measure import Case, Contender, planned
 from problem import Problem
 
 from .scale import HEADS
@@ -13,10 +13,10 @@ CHECKED_COLUMNS = 4
 
 def cases(peers, scale):
     for n in scale.prefill(512, 2048, 8192):
-        yield _case(f"backward/full/d64/n{n}", Problem(HEADS[64], n, n, 64), peers)
+        yield planned(_case, f"backward/full/d64/n{n}", Problem(HEADS[64], n, n, 64), peers)
     for n in scale.prefill(512, 2048):
-        yield _case(f"backward/full/d128/n{n}", Problem(HEADS[128], n, n, 128), peers)
-        yield _case(f"backward/causal/d64/n{n}", Problem(HEADS[64], n, n, 64, causal=True), peers)
+        yield planned(_case, f"backward/full/d128/n{n}", Problem(HEADS[128], n, n, 128), peers)
+        yield planned(_case, f"backward/causal/d64/n{n}", Problem(HEADS[64], n, n, 64, causal=True), peers)
 
 
 class GradientCheck:
@@ -45,18 +45,15 @@ class GradientCheck:
         )
 
 
-def _contender(peer, run, check):
-    def error():
-        return check.error_over_allowed(tuple(peer.as_array(part) for part in run()))
-
-    return Contender(peer.name, peer.name, run, error)
+def _contender(peer, call, check):
+    return Contender(peer.name, peer.name, call.seconds, lambda: check.error_over_allowed(call.output()))
 
 
 def _case(name, problem, peers):
     check = GradientCheck(problem)
     found = []
     for peer in peers.values():
-        run = peer.backward(problem)
-        if run is not None:
-            found.append(_contender(peer, run, check))
-    return Case(name, found, problem.facts(), flops=problem.backward_flops())
+        call = peer.backward(problem)
+        if call is not None:
+            found.append(_contender(peer, call, check))
+    return Case(name, found, problem.facts(), flops=problem.backward_flops(), after_checks=problem.forget)

@@ -26,10 +26,11 @@ class ForwardCheck:
         return reference.largest_error(found, exact) / allowed
 
 
-def contender(label, peer, run, check, rule):
-    return Contender(
-        label, peer.name, run, lambda: check.error_over_allowed(peer.as_array(run()), rule)
-    )
+def contender(label, peer, call, check, rule):
+    """A list of one, empty if the peer has no such call."""
+    if call is None:
+        return []
+    return [Contender(label, peer.name, call.seconds, lambda: check.error_over_allowed(call.output()[0], rule))]
 
 
 def contenders_for(problem, normalizer, peers, check=None):
@@ -37,8 +38,6 @@ def contenders_for(problem, normalizer, peers, check=None):
     check = check or ForwardCheck(problem)
     found = []
     for peer in peers.values():
-        run = peer.forward(problem, normalizer)
-        if run is not None:
-            rule = getattr(peer, "references", {}).get(normalizer, normalizer)
-            found.append(contender(peer.name, peer, run, check, rule))
+        rule = peer.references.get(normalizer, normalizer)
+        found += contender(peer.name, peer, peer.forward(problem, normalizer), check, rule)
     return found

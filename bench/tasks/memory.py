@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 
+import environment
+
 N, FEATURES = 1_048_576, 64
 
 
@@ -50,7 +52,10 @@ def measure(n=N):
 def run(say, tiny=False):
     arguments = [sys.executable, "-m", "tasks.memory", *(["200"] if tiny else [])]
     here = pathlib.Path(__file__).parents[1]
-    finished = subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True, cwd=here)
+    finished = subprocess.run(
+        arguments, check=True, stdout=subprocess.PIPE, text=True, cwd=here, env=environment.pinned_environment(1),
+        preexec_fn=lambda: environment.pin(1),
+    )  # fmt: skip
     entry = json.loads(finished.stdout)
     say(entry["case"])
     say(f"  {entry['bytes_beyond_inputs'] / 2**20:.1f} MiB beyond {entry['input_bytes'] / 2**20:.0f} MiB of inputs")

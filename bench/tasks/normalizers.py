@@ -1,6 +1,6 @@
 """What the other rules cost beside our softmax, and beside how one gets them today."""
 
-from measure import Case
+from measure import Case, planned
 from problem import Problem, sharpened_spread
 
 from .forward_contenders import ForwardCheck, contender
@@ -17,13 +17,13 @@ def cases(peers, scale):
     for features, heads in HEADS.items():
         for n in scale.prefill(512, 2048):
             sharpened = Problem(heads, n, n, features, score_spread=sharpened_spread(n))
-            yield _case(f"normalizers/adaptive/d{features}/n{n}", sharpened, ("adaptive",), peers)
+            yield planned(_case, f"normalizers/adaptive/d{features}/n{n}", sharpened, ("adaptive",), peers)
             plain = Problem(heads, n, n, features)
-            yield _case(f"normalizers/entropy_target/d{features}/n{n}", plain, ("entropy_target",), peers)
+            yield planned(_case, f"normalizers/entropy_target/d{features}/n{n}", plain, ("entropy_target",), peers)
             dense = Problem(heads, n, n, features, score_spread=DENSE / n)
             rules = ("entmax15", "sparsemax")
-            yield _case(f"normalizers/sparse_dense/d{features}/n{n}", dense, rules, peers)
-            yield _case(f"normalizers/sparse_normal/d{features}/n{n}", plain, rules, peers)
+            yield planned(_case, f"normalizers/sparse_dense/d{features}/n{n}", dense, rules, peers)
+            yield planned(_case, f"normalizers/sparse_normal/d{features}/n{n}", plain, rules, peers)
 
 
 # The search for a temperature, written out in torch, takes half a minute a call beyond this many keys.
@@ -32,29 +32,14 @@ WRITTEN_OUT_SEARCH = 512
 
 def _case(name, problem, rules, peers):
     check, ours = ForwardCheck(problem), peers["sharpmax"]
-    found = [contender("softmax", ours, ours.forward(problem, "softmax"), check, "softmax")]
+    found = contender("softmax", ours, ours.forward(problem, "softmax"), check, "softmax")
     for rule in rules:
-        found.append(contender(rule, ours, ours.forward(problem, rule), check, rule))
+        found += contender(rule, ours, ours.forward(problem, rule), check, rule)
         for name_of_peer in ("torch written out", "deep-spin/entmax"):
             peer = peers.get(name_of_peer)
-            if rule == "entropy_target" and problem.keys > WRITTEN_OUT_SEARCH:
+            if peer is None or (rule == "entropy_target" and problem.keys > WRITTEN_OUT_SEARCH):
                 continue
-            run = peer.forward(problem, rule) if peer else None
-            if run is not None:
-                reference_rule = peer.references.get(rule, rule)
-                found.append(contender(f"{rule}, {peer.name}", peer, run, check, reference_rule))
-    facts = {**problem.facts(), "rows": _row_facts(problem, rules, ours)}
-    return Case(name, found, facts, flops=problem.forward_flops())
-
-
-def _row_facts(problem, rules, ours):
-    """What the rules did to these rows: that all were sharpened, that none was sparse, is a fact to
-    record, not to assume."""
-    facts = {}
-    for rule in rules:
-        _, stats = ours.forward(problem, rule, return_stats=("temperature", "support"))()
-        facts[rule] = {
-            "sharpened_fraction": float((stats.temperature > 1).mean()),
-            "mean_support": float(stats.support.mean()),
-        }
-    return facts
+            call = peer.forward(problem, rule)
+            found += contender(f"{rule}, {peer.name}", peer, call, check, peer.references.get(rule, rule))
+    facts = {**problem.facts(), "rows": {rule: ours.row_facts(problem, rule) for rule in rules}}
+    return Case(name, found, facts, flops=problem.forward_flops(), after_checks=problem.forget)
