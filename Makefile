@@ -11,7 +11,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python retrieval-results retrieval-docs audit-docs theory-docs figures page-pictures readme notebooks format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs audit-docs theory-docs figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,7 @@ wheel: setup ## dist/: the source archive, and a wheel that carries the librarie
 	@$(PYTHON) scripts/wheel
 
 fuzz: ## fuzz each target for FUZZ_SECONDS (default 600)
-	@scripts/setup packages
+	@scripts/setup test
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 bench: ## compare with the peers, outputs first; writes build/bench.json
@@ -73,6 +73,11 @@ bench-python: ## what a call through Python costs, and Transformers models besid
 	@$(PYTHON) bench/python/doors.py --output build/doors.json
 	@$(PYTHON) bench/python/hf.py --output build/hf.json
 	@scripts/update-python-docs
+
+bench-page: ## how long report pages take to open and to answer, in Chromium; writes build/bench-page.json
+	@scripts/setup test
+	@scripts/build release
+	@$(PYTHON) bench/page/speed.py --output build/bench-page.json
 
 retrieval-results: ## run the presets of retrieve and the recipe's ingredients; killed, the same command goes on
 	@scripts/setup packages
@@ -115,7 +120,7 @@ page-pictures: model ## photograph the report page of SmolLM2 for the README
 	@scripts/build release
 	@mkdir -p build/page
 	@build/sharpmax audit $(MODELS)/SmolLM2-135M-Instruct.Q4_1.gguf --text $(MODELS)/shakespeare.txt --lengths 64,256,1024,2048 \
-	  -o build/page/audit.html >build/page/audit.txt
+	  -o build/page/audit.html --overwrite >build/page/audit.txt
 	@$(PYTHON) scripts/page-pictures build/page/audit.html docs
 
 readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/in_quotes.h"
+#include "cli/outputs.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -25,7 +26,7 @@ constexpr const char* kFooter =
     "  sharpmax attend --query q.npy --key k.npy --value v.npy --causal -o out.npy\n"
     "  sharpmax attend --arrays qkv.npz --normalizer softmax --normalizer entmax15 \\\n"
     "      --statistics -o outputs.npz --statistics-out rows.npz --map 64x64\n"
-    "  sharpmax attend --list --json";
+    "  sharpmax attend --list --json -";
 
 void add_inputs(CLI::App& words, AttendOptions& o) {
   const auto file = [&](const char* flag, std::string& into, const char* what) {
@@ -76,7 +77,7 @@ void add_results(CLI::App& words, AttendOptions& o) {
   words
       .add_option("-o,--output", o.output,
                   "Write the outputs: .npy for one normalizer, .npz for several; with --demo the report: one "
-                  "page that needs nothing but itself")
+                  "self-contained HTML page")
       ->option_text("FILE")
       ->group("Results");
   words
@@ -106,7 +107,8 @@ void add_results(CLI::App& words, AttendOptions& o) {
   words.add_option("--gradients-out", o.gradients_output, "Where --backward writes, .npz")
       ->option_text("FILE")
       ->group("Results");
-  words.add_flag("--json", o.json, "Data on stdout as JSON")->group("Results");
+  add_json_option(words, o.json, "sharpmax.attend/1", "Results");
+  add_overwrite_option(words, o.overwrite, "Results");
 }
 
 void add_other(CLI::App& words, AttendOptions& o) {
@@ -164,14 +166,14 @@ int run(const AttendOptions& options, const CLI::App& words) {
                               option->get_group() == "Attention";
       const std::string name = option->get_name();
       const bool shared =
-          name == "--json" ||
+          name == "--json" || name == "--overwrite" ||
           (options.demo && (name == "--normalizer" || name == "--threads" || name == "--output"));
       if (for_arrays && !shared && option->count() > 0) {
         throw Error(ErrorCode::bad_argument, fmt::format("{} does not go with {}", name, mode));
       }
     }
   }
-  if (options.list) return run_list(options.json);
+  if (options.list) return run_list(options);
   return options.demo ? run_demo(options) : run_on_arrays(options);
 }
 

@@ -15,7 +15,8 @@ namespace sharpmax::cli {
 struct AttendOptions {
   std::vector<std::string> normalizers;
   int threads = 0;
-  bool json = false;
+  std::string json;
+  bool overwrite = false;
 
   // Which of the three: arrays (neither set), the demonstration, the list.
   bool demo = false;
@@ -43,7 +44,7 @@ struct AttendOptions {
   ReportFiles report() const { return {.page = output, .figures = figures}; }  // of the demonstration
 };
 
-int run_list(bool json);
+int run_list(const AttendOptions& options);
 int run_demo(const AttendOptions& options);
 int run_on_arrays(const AttendOptions& options);
 

@@ -9,6 +9,7 @@
 #include "cli/attend_inputs.h"
 #include "cli/attend_statistics.h"
 #include "cli/console.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
@@ -29,6 +30,17 @@ void check_outputs(const AttendOptions& options, std::size_t normalizers) {
   if (options.backward.empty() != options.gradients_output.empty()) {
     refuse("--backward and --gradients-out go together");
   }
+}
+
+void check_files(const AttendOptions& o) {
+  CallFiles call(o.overwrite);
+  call.reads("--arrays", o.arrays).reads("--query", o.query).reads("--key", o.key).reads("--value", o.value);
+  call.reads("--mask", o.mask).reads("--bias", o.bias).reads("--backward", o.backward);
+  call.writes("--json", o.json, results_kind("sharpmax.attend/1"));
+  call.writes("-o", o.output, ends_with(o.output, ".npz") ? npz_kind() : npy_kind());
+  call.writes("--statistics-out", o.statistics_output, npz_kind());
+  call.writes("--gradients-out", o.gradients_output, npz_kind());
+  call.check();
 }
 
 StatisticsWishes wishes_of(const AttendOptions& options) {
@@ -119,7 +131,10 @@ class Runner {
     if (!options_.gradients_output.empty()) write_gradients();
   }
 
-  void report() const { options_.json ? report_json() : report_text(); }
+  void report() const {
+    if (!options_.json.empty()) deliver(options_.json, json_text(results()));
+    if (options_.json != "-") report_text();
+  }
 
  private:
   Result attend_with(const AnyNormalizer& normalizer) const {
@@ -186,7 +201,7 @@ class Runner {
     write_npz(options_.gradients_output, arrays);
   }
 
-  void report_json() const {
+  Json results() const {
     const auto path = [](const std::string& p) { return p.empty() ? Json(nullptr) : Json(p); };
     Json results = Json::array();
     for (const Result& r : results_) {
@@ -195,15 +210,15 @@ class Runner {
       results.push_back(std::move(entry));
     }
     const AttentionRequest& request = inputs_->request();
-    print_json(Json{{"schema", "sharpmax.attend/1"},
-                    {"query_shape", request.query.shape},
-                    {"key_shape", request.key.shape},
-                    {"value_shape", request.value.shape},
-                    {"type", name_of(request.query.dtype)},
-                    {"output", path(options_.output)},
-                    {"statistics_output", path(options_.statistics_output)},
-                    {"gradients_output", path(options_.gradients_output)},
-                    {"results", results}});
+    return Json{{"schema", "sharpmax.attend/1"},
+                {"query_shape", request.query.shape},
+                {"key_shape", request.key.shape},
+                {"value_shape", request.value.shape},
+                {"type", name_of(request.query.dtype)},
+                {"output", path(options_.output)},
+                {"statistics_output", path(options_.statistics_output)},
+                {"gradients_output", path(options_.gradients_output)},
+                {"results", results}};
   }
 
   void report_text() const {
@@ -230,6 +245,7 @@ class Runner {
 }  // namespace
 
 int run_on_arrays(const AttendOptions& options) {
+  check_files(options);
   Runner runner(options);
   runner.run();
   runner.write();

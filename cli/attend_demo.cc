@@ -10,9 +10,12 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "base/threads.h"
 #include "cli/attend.h"
 #include "cli/console.h"
 #include "cli/demo_report.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
 
@@ -87,11 +90,18 @@ class Haystack {
 
  private:
   static void fill_normal(const CounterRandom& random, std::vector<float>& into) {
+    constexpr std::int64_t kOfATask = 4096, kBetweenPauses = 64 * kOfATask;
     const auto blocks = static_cast<std::int64_t>(into.size() / 4);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      const auto four = random.normals(static_cast<std::uint64_t>(i));
-      std::copy(four.begin(), four.end(), into.begin() + 4 * i);
+    for (std::int64_t first = 0; first < blocks; first += kBetweenPauses) {
+      pause();
+      const std::int64_t last = std::min(blocks, first + kBetweenPauses);
+      parallel_for(threads_for(0), (last - first + kOfATask - 1) / kOfATask, [&](std::int64_t task, int) {
+        const std::int64_t begin = first + task * kOfATask;
+        for (std::int64_t i = begin; i < std::min(last, begin + kOfATask); ++i) {
+          const auto four = random.normals(static_cast<std::uint64_t>(i));
+          std::copy(four.begin(), four.end(), into.begin() + 4 * i);
+        }
+      });
     }
   }
   static double dot(const std::vector<float>& a, const std::vector<float>& b) {
@@ -113,7 +123,12 @@ int run_demo(const AttendOptions& options) {
     for (const NormalizerInfo& member : family()) normalizers.push_back(AnyNormalizer(member.name));
   }
   if (!std::isfinite(options.gap)) throw Error(ErrorCode::bad_argument, "--gap: wanted a finite number");
+  CallFiles call(options.overwrite);
+  call.writes("--json", options.json, results_kind(kDemoSchema));
+  declare_report_files(call, files);
+  call.check();
   check_report_files(files);
+  cannot_resume("the demonstration has no --resume, and its rows so far are lost");
 
   std::vector<DemoRow> rows;
   {
@@ -130,11 +145,8 @@ int run_demo(const AttendOptions& options) {
   const DemoSetting setting{.gap = options.gap, .seed = options.seed, .features = kFeatures};
   const Json results = demo_json(rows, setting);
   write_report_files(files, results);
-  if (options.json) {
-    print_json(results);
-  } else {
-    print_demo_tables(rows, sizes, setting);
-  }
+  if (!options.json.empty()) deliver(options.json, json_text(results));
+  if (options.json != "-") print_demo_tables(rows, sizes, setting);
   return kOk;
 }
 

@@ -5,10 +5,13 @@
 
 #include "cli/attend.h"
 #include "cli/console.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {
+
+constexpr const char* kSchema = "sharpmax.attend.list/1";
 
 // A number that may also be a word ("auto") is not a number until it is set.
 bool is_word(const ParameterInfo& parameter) {
@@ -40,7 +43,7 @@ Json json_of(const ParameterInfo& parameter) {
           {"choices", parameter.choices}};
 }
 
-void print_list_json(const std::vector<NormalizerInfo>& members) {
+Json list_json(const std::vector<NormalizerInfo>& members) {
   Json list = Json::array();
   for (const NormalizerInfo& member : members) {
     Json parameters = Json::array();
@@ -52,7 +55,7 @@ void print_list_json(const std::vector<NormalizerInfo>& members) {
                     {"needs_queries_and_keys", member.needs_queries_and_keys},
                     {"peak_as_n_grows", member.peak_as_n_grows}});
   }
-  print_json(Json{{"schema", "sharpmax.attend.list/1"}, {"normalizers", list}});
+  return {{"schema", kSchema}, {"normalizers", list}};
 }
 
 std::string described(const ParameterInfo& parameter) {
@@ -68,12 +71,11 @@ std::string described(const ParameterInfo& parameter) {
 
 }  // namespace
 
-int run_list(bool json) {
+int run_list(const AttendOptions& options) {
+  CallFiles(options.overwrite).writes("--json", options.json, results_kind(kSchema)).check();
   const std::vector<NormalizerInfo> members = family();
-  if (json) {
-    print_list_json(members);
-    return kOk;
-  }
+  if (!options.json.empty()) deliver(options.json, json_text(list_json(members)));
+  if (options.json == "-") return kOk;
   const bool colour = colour_wanted();
   std::string text = wrapped(
                          "e_j is a score, m the row's largest, n the number of unmasked keys. Parameters "

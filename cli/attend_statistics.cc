@@ -156,7 +156,6 @@ Json StatisticsArrays::summary_json() const {
 }
 
 std::string StatisticsArrays::summary_table(bool colour) const {
-  using Align = Table::Align;
   Table table(std::vector<Align>(11, Align::right));
   std::vector<Cell> names;
   for (const char* name :

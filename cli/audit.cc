@@ -7,6 +7,7 @@
 
 #include "base/in_quotes.h"
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -16,7 +17,8 @@ constexpr const char* kFooter =
     "Excerpts of the text are read once each, to the longest length; rows in the last\n"
     "quarter of every length are kept on the way. \"Outside\" leaves the first token\n"
     "out, on which many heads park their weight. With --json FILE what was measured\n"
-    "is saved as it comes (rows in FILE.rows.npz), and --resume goes on from there.\n"
+    "is saved as it comes (rows in FILE.rows.npz); after an interrupt or a kill,\n"
+    "--resume goes on from there.\n"
     "\n"
     "Examples:\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt\n"
@@ -27,8 +29,21 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt -o report.html\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
-int run(const AuditOptions& o) {
+void check_files(const AuditOptions& o) {
+  CallFiles call(o.overwrite);
+  call.reads_model(o.model.model).reads("--text", o.text.text).reads("--normalizers", o.model.normalizers);
+  call.writes("--json", o.json, results_kind(kAuditSchema));
+  const bool by_length = o.probe.kind.empty() && o.analysis.analysis.empty();
+  if (by_length && !o.json.empty() && o.json != "-") call.writes("--json", o.json + kRowsEnding, npz_kind());
+  declare_report_files(call, o.report);
+  call.check();
   check_report_files(o.report);
+}
+
+int run(const AuditOptions& o) {
+  if (o.resume && (o.json.empty() || o.json == "-"))
+    throw Error(ErrorCode::bad_argument, "--resume goes with --json FILE");
+  check_files(o);
   if (!o.analysis.analysis.empty())
     return audit_analyses({o.model, o.text, o.lengths, o.json, o.report}, o.analysis);
   if (o.probe.kind.empty()) return audit_lengths(o);
@@ -95,11 +110,10 @@ Command add_audit(CLI::App& program) {
       ->option_text("LAYER.HEAD")
       ->group(kResults)
       ->excludes("--all");
-  words->add_option("--json", o.json, "Write the results, schema sharpmax.audit/1; -: standard output")
-      ->option_text("FILE")
-      ->group(kResults);
+  add_json_option(*words, o.json, kAuditSchema, kResults);
   add_report_files(*words, o.report, kResults);
-  words->add_flag("--resume", o.resume, "Go on from what was saved beside the file of --json")
+  add_overwrite_option(*words, o.overwrite, kResults);
+  words->add_flag("--resume", o.resume, "Go on from what was saved in and beside the file of --json")
       ->group(kResults);
   add_analysis_options(*words, o.analysis);
   add_probe_options(*words, o.probe);

@@ -15,6 +15,10 @@
 
 namespace sharpmax::cli {
 
+inline constexpr const char* kAuditSchema = "sharpmax.audit/1";
+// Beside the file of --json: the rows that were kept, to go on from.
+inline constexpr const char* kRowsEnding = ".rows.npz";
+
 struct AuditOptions {
   ModelOptions model;
   TextOptions text;
@@ -24,7 +28,7 @@ struct AuditOptions {
   std::int64_t sketch = audit::kSketchTokens;  // 0: none
   audit::Thresholds thresholds;
   std::string head;  // "layer.head"
-  bool all = false, resume = false;
+  bool all = false, resume = false, overwrite = false;
   std::string json;
   ReportFiles report;
   AnalysisOptions analysis;

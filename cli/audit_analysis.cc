@@ -8,6 +8,8 @@
 
 #include "audit/analysis/analysis_json.h"
 #include "base/text_file.h"
+#include "cli/audit.h"
+#include "cli/interrupt.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -52,7 +54,7 @@ audit::AnalysisSettings settings_of(const AnalysisJob& job, const AnalysisOption
 }
 
 Json results_of(const AnalysisJob& job, const model::Model& model, std::size_t tokens) {
-  return {{"schema", "sharpmax.audit/1"},
+  return {{"schema", kAuditSchema},
           {"sharpmax", version()},
           {"command", command_line()},
           {"created", utc_now()},
@@ -68,10 +70,11 @@ audit::HeadMeasurements measured(model::Session& session, const audit::AnalyzedT
                                  const audit::AnalysisSettings& settings, int threads) {
   Progress progress(Progress::Elsewhere::lines);
   const auto start = Clock::now();
-  return audit::measure_heads(session, text, settings, threads, [&](double done) {
+  const auto show = [&](double done) {
     progress.show(fmt::format("{:.0f} % of the heads, {} left", 100 * done,
                               duration(seconds_since(start) * (1 - done) / done)));
-  });
+  };
+  return audit::measure_heads(session, text, settings, threads, show, pause);
 }
 
 std::string heading(const AnalysisJob& job, const model::Model& model, double seconds) {
@@ -98,6 +101,7 @@ int audit_analyses(const AnalysisJob& job, const AnalysisOptions& o) {
   const bool saves = !job.json.empty() && job.json != "-";
   Json results = results_of(job, model, text.size());
   if (saves) write_text(job.json, results.dump(1) + "\n");  // that it cannot be written is known now
+  cannot_resume("an analysis cannot be resumed, and what it measured so far is lost");
   const auto start = Clock::now();
   audit::HeadMeasurements found = measured(*session, analyzed, settings, job.model.threads);
   found.notes = notes;

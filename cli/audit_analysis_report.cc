@@ -7,8 +7,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
-
 // Three digits; a dash where there is none.
 std::string three(const Json& value) {
   if (value.is_null()) return "-";

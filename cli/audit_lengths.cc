@@ -11,6 +11,7 @@
 #include "audit/measure/sketch_json.h"
 #include "base/text_file.h"
 #include "cli/audit.h"
+#include "cli/interrupt.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -20,7 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kSchema = "sharpmax.audit/1";
 // Longer by default takes minutes; --lengths asks for more.
 constexpr std::int64_t kLongestByDefault = 8192;
 constexpr double kSecondsBetweenSaves = 15;
@@ -29,8 +29,6 @@ class LengthAudit {
  public:
   LengthAudit(const AuditOptions& o, const model::Model& model, std::vector<model::Token> text)
       : o_(o), model_(model), text_(std::move(text)), before_(tokens_before_text(model)) {
-    if (o_.resume && (o_.json.empty() || o_.json == "-"))
-      throw Error(ErrorCode::bad_argument, "--resume goes with --json FILE");
     plan();
     settings_ = {{"model", model_json(model_, o_.model)},
                  {"text", o_.text.text},
@@ -49,29 +47,14 @@ class LengthAudit {
 
   void run() {
     const auto session = open_session(model_, o_.model, plan_.lengths.back());
+    tell_resumption();
     if (saves()) write_text(o_.json, results(false).dump(1) + "\n");  // known now, not after the work
-    Progress progress(Progress::Elsewhere::lines);
-    const auto start = Clock::now();
-    std::int64_t left = 0, done = 0;
-    for (const auto& excerpt : readings_) left += is_read(excerpt) ? 0 : plan_.lengths.back();
-    for (std::size_t e = 0; e < readings_.size(); ++e) {
-      if (is_read(readings_[e])) continue;
-      const auto tokens = with_beginning(model_, excerpt(e));
-      audit::read_excerpt(*session, tokens, plan_.lengths,
-                          {.on_tokens =
-                               [&](std::int64_t read) {
-                                 const double seconds =
-                                     std::chrono::duration<double>(Clock::now() - start).count();
-                                 progress.show(progress_sentence(e, done + read, left, seconds));
-                               },
-                           .on_length =
-                               [&](std::size_t i, audit::KeptRows rows) {
-                                 readings_[e][i] = std::move(rows);
-                                 save(i + 1 == plan_.lengths.size());
-                               }});
-      done += plan_.lengths.back();
+    try {
+      read_all(*session);
+    } catch (const Interrupted&) {
+      if (saves()) write_saved();
+      throw;
     }
-    progress.show("");
   }
 
   audit::Findings findings() const {
@@ -82,7 +65,7 @@ class LengthAudit {
   }
 
   Json results(bool complete) const {
-    Json json{{"schema", kSchema},    {"sharpmax", version()}, {"command", command_line()},
+    Json json{{"schema", kAuditSchema}, {"sharpmax", version()}, {"command", command_line()},
               {"created", utc_now()}, {"settings", settings_}, {"complete", complete}};
     if (!audit::finished_lengths(readings_).empty()) {
       const audit::Findings found = findings();
@@ -118,6 +101,31 @@ class LengthAudit {
                           grouped(tokens), grouped(plan_.lengths.back())));
   }
 
+  void read_all(model::Session& session) {
+    Progress progress(Progress::Elsewhere::lines);
+    const auto start = Clock::now();
+    std::int64_t left = 0, done = 0;
+    for (const auto& excerpt : readings_) left += is_read(excerpt) ? 0 : plan_.lengths.back();
+    for (std::size_t e = 0; e < readings_.size(); ++e) {
+      if (is_read(readings_[e])) continue;
+      const auto tokens = with_beginning(model_, excerpt(e));
+      audit::read_excerpt(session, tokens, plan_.lengths,
+                          {.on_tokens =
+                               [&](std::int64_t read) {
+                                 const double seconds =
+                                     std::chrono::duration<double>(Clock::now() - start).count();
+                                 progress.show(progress_sentence(e, done + read, left, seconds));
+                               },
+                           .on_length =
+                               [&](std::size_t i, audit::KeptRows rows) {
+                                 readings_[e][i] = std::move(rows);
+                                 save(i + 1 == plan_.lengths.size());
+                               }});
+      done += plan_.lengths.back();
+    }
+    progress.show("");
+  }
+
   // Read anew from the first excerpt: what was kept of a resumed audit does not hold it.
   Json sketches() const {
     const std::int64_t tokens = std::min({o_.sketch, plan_.lengths.back(), model_.configuration().context});
@@ -142,12 +150,32 @@ class LengthAudit {
     return std::span(text_).subspan(static_cast<std::size_t>(plan_.starts[e]), tokens);
   }
 
-  std::filesystem::path rows_file() const { return o_.json + ".rows.npz"; }
+  std::filesystem::path rows_file() const { return o_.json + kRowsEnding; }
+
+  // What an interrupt will say, and where a resumed audit goes on.
+  void tell_resumption() const {
+    if (!saves())
+      return cannot_resume("nothing was saved; with --json FILE what is read is saved, and --resume goes on");
+    can_resume("the lengths that were read are saved");
+    if (!o_.resume) return;
+    std::size_t excerpts = 0, lengths = 0;
+    for (const auto& excerpt : readings_) {
+      excerpts += is_read(excerpt) ? 1 : 0;
+      lengths += static_cast<std::size_t>(
+          std::count_if(excerpt.begin(), excerpt.end(), [](const auto& rows) { return rows.has_value(); }));
+    }
+    narrate(fmt::format("resuming: {} of {} excerpts are read; {} of {} lengths in all", excerpts,
+                        readings_.size(), lengths, readings_.size() * plan_.lengths.size()));
+  }
 
   // The rows first: they are what a resumed run goes on from.
   void save(bool excerpt_is_read) {
     const double seconds = std::chrono::duration<double>(Clock::now() - saved_).count();
     if (!saves() || (!excerpt_is_read && seconds < kSecondsBetweenSaves)) return;
+    write_saved();
+  }
+
+  void write_saved() {
     audit::write_readings(rows_file(), readings_, plan_, model_.configuration(), fingerprint_);
     if (!audit::finished_lengths(readings_).empty()) write_text(o_.json, results(false).dump(1) + "\n");
     saved_ = Clock::now();

@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "base/text_file.h"
+#include "cli/audit.h"
+#include "cli/interrupt.h"
 #include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
@@ -18,7 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using audit::ProbeResult;
 
-constexpr const char* kSchema = "sharpmax.audit/1";
 constexpr std::int64_t kShortest = 128, kLongest = 2048;
 constexpr std::size_t kHeadsShown = 8;
 
@@ -38,7 +39,7 @@ std::vector<std::int64_t> lengths_of(const ProbeOptions& o, std::int64_t context
 std::vector<ProbeResult> earlier(const ProbeOptions& o, const Json& settings, std::size_t most) {
   std::vector<ProbeResult> results;
   if (!o.resume || !std::filesystem::exists(o.json)) return results;
-  resume_from(o.json, kSchema, settings, [&](const Json& json) {
+  resume_from(o.json, kAuditSchema, settings, [&](const Json& json) {
     for (const Json& length : json.at("probe").at("lengths"))
       results.push_back(audit::probe_result_in(length));
   });
@@ -57,7 +58,7 @@ struct ProbeJob {
   std::vector<ProbeResult> results;
 
   Json json() const {
-    return {{"schema", kSchema},
+    return {{"schema", kAuditSchema},
             {"sharpmax", version()},
             {"command", command_line()},
             {"created", utc_now()},
@@ -91,12 +92,21 @@ struct ProbeJob {
   }
 };
 
+// What an interrupt will say, and where a resumed probe goes on.
+void tell_resumption(const ProbeOptions& o, const ProbeJob& job) {
+  if (o.json.empty() || o.json == "-")
+    return cannot_resume(
+        "nothing was saved; with --json FILE finished lengths are saved, and --resume goes on");
+  can_resume("finished lengths are saved");
+  if (o.resume)
+    narrate(fmt::format("resuming: {} of {} lengths are measured", job.results.size(), job.lengths.size()));
+}
+
 std::string share_cell(const ProbeResult& r) {
   return fmt::format("{:.2f}", static_cast<double>(r.right) / static_cast<double>(r.questions));
 }
 
 std::string heads_table(const ProbeResult& result, std::int64_t heads, bool colour) {
-  using Align = Table::Align;
   Table table({Align::right, Align::left, Align::right, Align::right, Align::right}, 3);
   table.add({{"head", Ink::bold},
              {"kind", Ink::bold},
@@ -116,7 +126,6 @@ std::string heads_table(const ProbeResult& result, std::int64_t heads, bool colo
 
 std::string report_of(const audit::Probe& probe, const std::vector<ProbeResult>& results, std::int64_t heads,
                       bool colour) {
-  using Align = Table::Align;
   Table table({Align::right, Align::right, Align::right, Align::left, Align::right, Align::left}, 3);
   table.add({{"length", Ink::bold},
              {"questions", Ink::bold},
@@ -175,8 +184,6 @@ void add_probe_options(CLI::App& words, ProbeOptions& o) {
 }
 
 int audit_probe(const ModelOptions& m, const ProbeOptions& o) {
-  if (o.resume && (o.json.empty() || o.json == "-"))
-    throw Error(ErrorCode::bad_argument, "--resume goes with --json FILE");
   const model::Model model = open_model(m);
   ProbeJob job{o, {audit::probe_kind_of(o.kind), o.chat, o.seed}, model.configuration().heads};
   job.lengths = lengths_of(o, context_of(model, m));
@@ -186,6 +193,7 @@ int audit_probe(const ModelOptions& m, const ProbeOptions& o) {
       {"lengths", job.lengths}};
   job.results = earlier(o, job.settings, job.lengths.size());
   const auto session = open_session(model, m, audit::probe_room(job.lengths.back()));
+  tell_resumption(o, job);
   job.save();  // a file that cannot be written is known now
   job.run(*session);
   write_report_files(o.report, job.json());

@@ -15,7 +15,6 @@ using audit::Findings;
 using audit::HeadFindings;
 using audit::HeadKind;
 using audit::RowField;
-using Align = Table::Align;
 
 constexpr std::size_t kWorstHeads = 10;
 

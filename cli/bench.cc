@@ -14,6 +14,8 @@
 #include "cli/bench_case.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -21,11 +23,14 @@
 namespace sharpmax::cli {
 namespace {
 
+constexpr const char* kSchema = "sharpmax.bench/1";
+
 struct BenchOptions {
   std::string directions = "forward,decode";
   std::string keys = "512,2048", features = "64", threads = "1";
   std::int64_t heads = 12, kv_heads = 0;
-  bool causal = false, json = false;
+  bool causal = false, overwrite = false;
+  std::string json;
   std::vector<std::string> normalizers;
   int rounds = 7;
 };
@@ -141,7 +146,10 @@ class Bench {
     }
   }
 
-  void report() const { options_.json ? report_json() : report_table(); }
+  void report() const {
+    if (!options_.json.empty()) deliver(options_.json, json_text(results()));
+    if (options_.json != "-") report_table();
+  }
 
  private:
   static std::string words(const Timed& timed) {
@@ -158,6 +166,7 @@ class Bench {
     int runs = 0;
     double seconds = 0.0;
     do {
+      pause();
       subject.run();
       ++runs;
       seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -165,7 +174,7 @@ class Bench {
     return seconds / runs;
   }
 
-  void report_json() const {
+  Json results() const {
     Json machine = Json::array(), rows = Json::array();
     for (const auto& limits : limits_) {
       machine.push_back({{"threads", limits->threads},
@@ -192,12 +201,12 @@ class Bench {
            {"fraction_of_read_bandwidth", shape.bytes() / seconds / quantile(timed.limits->bandwidth, 0.5)},
            {"error_over_bound", timed.error_over_bound}});
     }
-    print_json(Json{{"schema", "sharpmax.bench/1"},
-                    {"version", version()},
-                    {"target", current_target()},
-                    {"rounds", options_.rounds},
-                    {"machine", machine},
-                    {"rows", rows}});
+    return Json{{"schema", kSchema},
+                {"version", version()},
+                {"target", current_target()},
+                {"rounds", options_.rounds},
+                {"machine", machine},
+                {"rows", rows}};
   }
 
   void report_table() const {
@@ -211,7 +220,6 @@ class Bench {
     text +=
         fmt::format("medians of {} rounds; {} query and {} key-value heads{}\n\n", options_.rounds,
                     options_.heads, cases_[0].subject->shape().kv_heads, options_.causal ? "; causal" : "");
-    using Align = Table::Align;
     Table table({Align::left, Align::right, Align::right, Align::right, Align::left, Align::right,
                  Align::right, Align::right, Align::right, Align::right});
     std::vector<Cell> names;
@@ -248,6 +256,8 @@ class Bench {
 };
 
 int run(const BenchOptions& options) {
+  CallFiles(options.overwrite).writes("--json", options.json, results_kind(kSchema)).check();
+  cannot_resume("bench has no --resume, and its timings so far are lost");
   Bench bench(options);
   if (!bench.check()) return kCheckFailed;
   bench.time();
@@ -270,7 +280,8 @@ Command add_bench(CLI::App& program) {
       "Examples:\n"
       "  sharpmax bench\n"
       "  sharpmax bench --directions decode --keys 16384 --heads 32 --kv-heads 8\n"
-      "  sharpmax bench --directions forward,backward --causal --threads 1,2 --json");
+      "  sharpmax bench --directions forward,backward --causal \\\n"
+      "      --threads 1,2 --json -");
   const auto o = std::make_shared<BenchOptions>();
   words->add_option("--directions", o->directions, "Of forward, backward, decode (default forward,decode)")
       ->option_text("WORDS");
@@ -293,7 +304,8 @@ Command add_bench(CLI::App& program) {
   words->add_option("--rounds", o->rounds, "How many (default 7)")
       ->option_text("N")
       ->check(CLI::Range(1, 1000));
-  words->add_flag("--json", o->json, "Data on stdout as JSON");
+  add_json_option(*words, o->json, kSchema, "Results");
+  add_overwrite_option(*words, o->overwrite, "Results");
   return {words, [o] { return run(*o); }};
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/random.h"
 #include "cli/bench_case.h"
+#include "cli/console.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -66,6 +67,7 @@ struct BenchCase::Sample {
 // `beta` not NaN: softmax at that temperature instead, for rules that search for theirs and may stop at
 // any feasible one.
 BenchCase::Sample BenchCase::oracle(std::int64_t head, std::int64_t query, double beta) const {
+  pause();  // a row of a long case takes a while
   const std::int64_t d = shape_.features;
   Sample s;
   s.keys = shape_.causal ? query + 1 + shape_.keys - shape_.queries() : shape_.keys;

@@ -12,6 +12,7 @@
 #include "base/text_file.h"
 #include "cli/attend.h"
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "normalizer/definition.h"
 #include "sharpmax/error.h"
@@ -108,6 +109,19 @@ NormalizerBounds bounds_of(const AnyNormalizer& normalizer, const BoundResults& 
   return bounds;
 }
 
+}  // namespace
+
+void check_files(const BoundOptions& o, const char* schema) {
+  CallFiles call(o.overwrite);
+  call.reads_model(o.model.model);
+  call.writes("--json", o.json, results_kind(schema));
+  declare_report_files(call, o.report);
+  call.check();
+  check_report_files(o.report);
+}
+
+namespace {
+
 int run_model(const BoundOptions& o) {
   if (o.spread || o.level || !o.sizes.empty() || !o.normalizers.empty() || o.attack)
     refuse(
@@ -118,6 +132,7 @@ int run_model(const BoundOptions& o) {
   asked.beta = o.beta;
   asked.json = o.json;
   asked.report = o.report;
+  check_files(o, kBoundModelSchema);
   return bound_model(asked);
 }
 
@@ -134,7 +149,7 @@ int run(const BoundOptions& o) {
     return run_attacks(o);
   }
   BoundResults results = asked(o);
-  check_report_files(o.report);
+  check_files(o, "sharpmax.bound.spread/1");
   for (const AnyNormalizer& normalizer : normalizers_of(o))
     results.normalizers.push_back(bounds_of(normalizer, results));
   if (results.normalizers.size() == 1 && !results.normalizers[0].refused.empty())
@@ -144,7 +159,7 @@ int run(const BoundOptions& o) {
   write_report_files(o.report, json);
   hand_over([&] { return json; });
   if (o.json == "-")
-    print_json(json);
+    print(json_text(json));
   else
     print(report_of(results, colour_wanted()));
   return kOk;
@@ -175,10 +190,9 @@ Command add_bound(CLI::App& program) {
                    "The lowest score there may be, for normalizers that change when all scores move together "
                    "(default: minus half the spread)")
       ->option_text("X");
-  words->add_option("--json", o.json, "Write the results, schema sharpmax.bound.spread/1; -: standard output")
-      ->option_text("FILE")
-      ->group("Results");
+  add_json_option(*words, o.json, "sharpmax.bound.spread/1", "Results");
   add_report_files(*words, o.report);
+  add_overwrite_option(*words, o.overwrite, "Results");
   CLI::Option* attack =
       words->add_flag("--attack", o.attack, "Instead: try to break every bound, and tell how near it came")
           ->group("Attack");

@@ -22,6 +22,7 @@ struct BoundOptions {
   BoundModelOptions model;               // given: bounds of its heads instead
   std::string json;
   ReportFiles report;
+  bool overwrite = false;
   bool attack = false;  // no spread: try to break every bound instead
   std::uint64_t seed = 1;
 };
@@ -48,6 +49,9 @@ struct BoundResults {
 // Schema sharpmax.bound.spread/1. Not-a-number and infinities are null.
 Json to_json(const BoundResults& results);
 std::string report_of(const BoundResults& results, bool colour);
+
+// Checks what the call writes, of this schema. Throws Error{bad_argument}.
+void check_files(const BoundOptions& options, const char* schema);
 
 // Tries to break every bound, tells how near it came; kCheckFailed if one broke that should hold.
 int run_attacks(const BoundOptions& options);

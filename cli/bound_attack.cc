@@ -6,6 +6,7 @@
 #include "base/text_file.h"
 #include "cli/bound.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/table.h"
 #include "sharpmax/machine.h"
 #include "theory/attack.h"
@@ -13,6 +14,7 @@
 namespace sharpmax::cli {
 namespace {
 
+constexpr const char* kSchema = "sharpmax.bound.attack/1";
 constexpr int kStarts = 24;
 constexpr double kRounding = 1e-9;
 
@@ -30,7 +32,7 @@ struct Outcome {
 };
 
 Json to_json(const std::vector<Outcome>& outcomes, std::uint64_t seed) {
-  Json json{{"schema", "sharpmax.bound.attack/1"},
+  Json json{{"schema", kSchema},
             {"sharpmax", version()},
             {"command", command_line()},
             {"created", utc_now()},
@@ -49,7 +51,6 @@ Json to_json(const std::vector<Outcome>& outcomes, std::uint64_t seed) {
 }
 
 std::string report_of(const std::vector<Outcome>& outcomes, bool colour) {
-  using Align = Table::Align;
   Table table({Align::left, Align::left, Align::right, Align::left});
   table.add({{"bound", Ink::bold}, {"from", Ink::bold}, {"reached", Ink::bold}, {"", Ink::bold}});
   for (const Outcome& o : outcomes)
@@ -68,7 +69,8 @@ std::string report_of(const std::vector<Outcome>& outcomes, bool colour) {
 }  // namespace
 
 int run_attacks(const BoundOptions& o) {
-  check_report_files(o.report);
+  check_files(o, kSchema);
+  cannot_resume("bound has no --resume, and what was tried so far is lost");
   std::vector<Outcome> outcomes;
   {
     Progress progress;
@@ -83,7 +85,7 @@ int run_attacks(const BoundOptions& o) {
   write_report_files(o.report, results);
   hand_over([&] { return results; });
   if (o.json == "-")
-    print_json(results);
+    print(json_text(results));
   else
     print(report_of(outcomes, colour_wanted()));
   for (const Outcome& outcome : outcomes)

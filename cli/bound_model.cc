@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/text_file.h"
+#include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
@@ -63,7 +64,7 @@ void add_bound_model_options(CLI::App& words, BoundModelOptions& o) {
 
 int bound_model(const BoundModelOptions& o) {
   check(o);
-  check_report_files(o.report);
+  cannot_resume("bound has no --resume, and the bounds found so far are lost");
   const model::Model model =
       open_model({.model = o.model, .rope_scaling = o.rope_scaling, .rope_base = o.rope_base});
   BoundModelRun run{.options = o, .model = &model, .sha256 = model_checksum(model.file())};

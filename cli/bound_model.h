@@ -12,6 +12,8 @@
 
 namespace sharpmax::cli {
 
+inline constexpr const char* kBoundModelSchema = "sharpmax.bound.model/1";
+
 struct BoundModelOptions {
   std::string model;
   double peak = 0.5;  // the share of the weight that is to be lost

@@ -9,8 +9,6 @@
 namespace sharpmax::cli {
 namespace {
 
-constexpr const char* kSchema = "sharpmax.bound.model/1";
-
 Json token_json(const model::Model& model, model::Token token) {
   return {{"token", token}, {"text", token_text(model, token)}};
 }
@@ -44,7 +42,10 @@ Json head_json(const BoundModelRun& run, const audit::HeadCertificate& head) {
 Json to_json(const BoundModelRun& run) {
   const model::Configuration& c = run.model->configuration();
   Json json{
-      {"schema", kSchema}, {"sharpmax", version()}, {"command", command_line()}, {"created", utc_now()}};
+      {"schema", kBoundModelSchema},
+      {"sharpmax", version()},
+      {"command", command_line()},
+      {"created", utc_now()}};
   json["model"] = {{"file", run.model->name()},   {"sha256", run.sha256}, {"architecture", c.architecture},
                    {"layers", c.layers},          {"heads", c.heads},     {"kv_heads", c.kv_heads},
                    {"head_width", c.head_width},  {"width", c.width},     {"vocabulary", c.vocabulary},

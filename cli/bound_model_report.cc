@@ -12,7 +12,6 @@ namespace sharpmax::cli {
 namespace {
 
 using audit::HeadCertificate;
-using Align = Table::Align;
 using Heads = std::vector<const HeadCertificate*>;
 
 constexpr std::size_t kSurest = 5;  // heads shown before the layers

@@ -12,7 +12,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
 using theory::PeakRange;
 
 constexpr double kLargestWhole = 1e15;  // beyond it digits are noise

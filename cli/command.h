@@ -45,12 +45,13 @@ Command add_report(CLI::App& program);
 
 // What was typed, or what would have been typed to ask for the same; run_program() sets it.
 std::string& command_line();
-// Fit to be typed in a shell; the program's name is not among the words.
-std::string quoted_command(std::span<const std::string> words);
+// Fit to be typed in a shell, with a space before each word.
+std::string quoted_words(std::span<const std::string> words);
 
 // When this is, in UTC: "2026-01-31T23:59:59Z"; results say it as "created".
 std::string utc_now();
 
-int print_version(bool verbose, bool json);
+// json: as --json of every command; empty: print for people.
+int print_version(bool verbose, const std::string& json);
 
 }  // namespace sharpmax::cli

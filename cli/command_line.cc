@@ -13,10 +13,10 @@ std::string& command_line() {
   return line;
 }
 
-std::string quoted_command(std::span<const std::string> words) {
+std::string quoted_words(std::span<const std::string> words) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,.:/@%";
-  std::string line = "sharpmax";
+  std::string line;
   for (const std::string& word : words) {
     line += ' ';
     if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
-#include <iterator>
 
+#include "cli/interrupt.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -27,24 +27,37 @@ void hand_over(const std::function<Json()>& results) {
 }
 
 void pause() {
-  if (listener) listener->on_pause();
+  if (listener) return listener->on_pause();
+  if (interrupt_requested()) throw Interrupted{};
 }
 
 bool prints_to_a_terminal() { return !listener && ::isatty(STDOUT_FILENO) == 1; }
 
 std::string standard_input() {
   if (listener) return listener->standard_input();
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::string text;
+  std::array<char, 1 << 16> piece{};
+  for (;;) {
+    pause();  // a signal ends the wait for more
+    const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR)
+      throw Error(ErrorCode::io, fmt::format("standard input could not be read: {}", std::strerror(errno)));
+  }
 }
 
 void print(std::string_view text) {
   if (listener) return listener->on_text(text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    if (errno == EINTR) pause();  // a reader that took nothing
     throw Error(ErrorCode::io, fmt::format("standard output could not be written: {}", std::strerror(errno)));
   }
 }
 
-void print_json(const Json& data) { print(data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+std::string json_text(const Json& data) {
+  return data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 namespace {
 
@@ -95,11 +108,12 @@ void narrate(std::string_view sentence) {
 Progress::Progress(Elsewhere elsewhere)
     : terminal_(!listener && ::isatty(STDERR_FILENO) == 1), elsewhere_(elsewhere) {}
 Progress::~Progress() {
-  if (terminal_) show("");
+  if (terminal_) put("");
 }
 
 void Progress::show(std::string_view what) {
   if (listener) return listener->on_progress(what);
+  pause();
   if (!terminal_) {
     constexpr auto kBetweenLines = std::chrono::seconds(10);
     const auto now = std::chrono::steady_clock::now();
@@ -108,6 +122,10 @@ void Progress::show(std::string_view what) {
     narrate(what);
     return;
   }
+  put(what);
+}
+
+void Progress::put(std::string_view what) {
   constexpr std::string_view kWipe = "\r\x1b[K";
   std::fwrite(kWipe.data(), 1, kWipe.size(), stderr);
   std::fwrite(what.data(), 1, what.size(), stderr);

@@ -18,7 +18,8 @@ class Listener {
   virtual ~Listener() = default;
   virtual void on_text(std::string_view text) = 0;           // of standard output
   virtual void on_narration(std::string_view sentence) = 0;  // without its line feed
-  // Where the command is. Called by any thread, and between pieces of work: it may throw to end the command.
+  // Where the command is. Called by any thread, and between pieces of work: it may throw Interrupted to end
+  // the command, which then saves what there is.
   virtual void on_progress(std::string_view line) = 0;
   // A point between pieces of work that are too short to be told of. It too may throw.
   virtual void on_pause() = 0;
@@ -38,7 +39,7 @@ class Listening {
 // The results, to a Listener if there is one; nothing is made otherwise.
 void hand_over(const std::function<Json()>& results);
 
-// A point where a Listener may end the command.
+// A point where a Listener may end the command; without one, where an interrupt does: it throws Interrupted.
 void pause();
 
 // Whether what is printed goes to a terminal.
@@ -50,7 +51,7 @@ std::string standard_input();
 // Throws Error{io} if standard output does not take it (a full disk, a closed descriptor).
 void print(std::string_view text);
 // Pretty-printed, doubles with all the digits they have; not-a-number and infinities are null.
-void print_json(const Json& data);
+std::string json_text(const Json& data);
 
 // Text as it comes, shown at once. On a terminal control characters other than a line feed and a tab are
 // shown, not obeyed: the text may be anyone's.
@@ -71,9 +72,11 @@ class Progress {
   ~Progress();  // wipes the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void show(std::string_view what);
+  void show(std::string_view what);  // a pause() too
 
  private:
+  void put(std::string_view what);
+
   bool terminal_;
   Elsewhere elsewhere_;
   std::chrono::steady_clock::time_point last_line_ = std::chrono::steady_clock::now();

@@ -38,8 +38,8 @@ std::vector<Line> lines_of(const std::vector<DemoRow>& rows, std::size_t sizes) 
 }
 
 Table table_for(const std::vector<std::int64_t>& sizes, const char* corner) {
-  std::vector<Table::Align> columns(sizes.size() + 1, Table::Align::right);
-  columns[0] = Table::Align::left;
+  std::vector<Align> columns(sizes.size() + 1, Align::right);
+  columns[0] = Align::left;
   Table table(columns, 1);
   std::vector<Cell> header{{corner, Ink::bold}};
   for (const std::int64_t n : sizes) header.push_back({short_count(n), Ink::bold});
@@ -127,7 +127,7 @@ Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting) {
                     {"temperature", row.temperature},
                     {"threshold", row.threshold}});
   }
-  return {{"schema", "sharpmax.attend.demo/1"},
+  return {{"schema", kDemoSchema},
           {"sharpmax", version()},
           {"command", command_line()},
           {"created", utc_now()},

@@ -9,6 +9,8 @@
 
 namespace sharpmax::cli {
 
+inline constexpr const char* kDemoSchema = "sharpmax.attend.demo/1";
+
 struct DemoRow {
   std::string normalizer;
   std::int64_t n = 0;

@@ -9,9 +9,10 @@
 
 #include "base/atomic_file.h"
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "cli/attend.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "retrieval/run/results.h"
 #include "retrieval/training/head_file.h"
@@ -68,12 +69,11 @@ void add_others(CLI::App& words, FitOptions& o) {
       ->option_text("N")
       ->check(CLI::Range(1, 4096))
       ->group("Run");
-  words.add_option("--json", o.json, "Write the results, schema sharpmax.fit/1; -: standard output")
-      ->option_text("FILE")
-      ->group("Results");
+  add_json_option(words, o.json, kFitSchema, "Results");
   words.add_option("--csv", o.csv, "Write one line for each set that was fitted; -: standard output")
       ->option_text("FILE")
       ->group("Results");
+  add_overwrite_option(words, o.overwrite, "Results");
 }
 
 void check_together(const FitOptions& o) {
@@ -85,8 +85,12 @@ void check_together(const FitOptions& o) {
   if (o.json == "-" && o.csv == "-") refuse("--json - and --csv - cannot both have standard output");
 }
 
-// Now, not after the work. Nothing is left behind.
-void check_writable(const FitOptions& o) {
+// Before the work. Nothing is left behind.
+void check_files(const FitOptions& o) {
+  CallFiles call(o.overwrite);
+  call.reads("HEAD", o.head);
+  call.writes("--json", o.json, results_kind(kFitSchema)).writes("--csv", o.csv, csv_kind(kFitCsvHeader));
+  call.check();
   for (const std::string& target : {o.json, o.csv})
     if (!target.empty() && target != "-") AtomicFile probe(target);
 }
@@ -135,18 +139,12 @@ retrieval::FitResult carry_out(const retrieval::Head& head, retrieval::FitReques
   }
 }
 
-void put(const std::string& where, const std::string& text) {
-  if (where == "-")
-    print(text);
-  else if (!where.empty())
-    write_text(where, text);
-}
-
 int run(const FitOptions& o) {
   check_together(o);
   const retrieval::FitRequest request = request_of(o);
+  check_files(o);
   const retrieval::Head head = retrieval::load_head(o.head);
-  check_writable(o);
+  cannot_resume("fit has no --resume, and what it fitted so far is lost");
   const auto began = std::chrono::steady_clock::now();
   const retrieval::FitResult result = carry_out(head, request, o.threads);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
@@ -156,8 +154,8 @@ int run(const FitOptions& o) {
                 {"created", utc_now()},
                 {"seconds", seconds.count()}};
   found.update(fit_json(head, o.head, request, result));
-  put(o.json, retrieval::text_of(found));
-  put(o.csv, fit_csv(result));
+  deliver(o.json, retrieval::text_of(found));
+  deliver(o.csv, fit_csv(result));
   hand_over([&] { return found; });
   if (o.json != "-" && o.csv != "-") print(fit_report(found, colour_wanted()));
   return kOk;

@@ -16,6 +16,7 @@ struct FitOptions {
   int degree = 4;
   double sets_scale = 1.0, least_beta = 0.25, largest_beta = 16.0;
   int threads = 0;
+  bool overwrite = false;
 };
 
 // Throws Error{bad_argument}.
@@ -25,6 +26,7 @@ retrieval::FitRequest request_of(const FitOptions& options);
 Json fit_json(const retrieval::Head& head, const std::string& file, const retrieval::FitRequest& request,
               const retrieval::FitResult& result);
 
+inline constexpr const char* kFitCsvHeader = "n,set,entropy,beta,loss,best_loss,mended";
 // One line for each set that was fitted.
 std::string fit_csv(const retrieval::FitResult& result);
 

@@ -97,7 +97,7 @@ Json fit_json(const Head& head, const std::string& file, const FitRequest& reque
 }
 
 std::string fit_csv(const FitResult& result) {
-  std::string out = "n,set,entropy,beta,loss,best_loss,mended\n";
+  std::string out = std::string(kFitCsvHeader) + "\n";
   for (const FitPoint& p : result.points)
     out += fmt::format("{},{},{},{},{},{},{}\n", p.n, p.set, p.entropy, p.beta, p.loss, p.best_loss,
                        p.mended ? 1 : 0);

@@ -10,8 +10,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
-
 constexpr std::size_t kPlotWidth = 27;  // what the widest numbers leave of a screen
 constexpr double kMostShown = 16.0;     // a polynomial may shoot off between points
 

@@ -11,8 +11,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
-
 std::string percent(const Json& share) {
   const std::string text = fmt::format("{:.1f}", 100.0 * share.get<double>());
   return text == "100.0" ? "100" : text;  // so that four rules with their intervals fit the screen

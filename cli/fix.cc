@@ -11,6 +11,8 @@
 #include "base/atomic_file.h"
 #include "base/in_quotes.h"
 #include "base/text_file.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "model/transformer/normalizer_table_json.h"
@@ -25,7 +27,8 @@ constexpr const char* kFooter =
     "Rules are tried on one part of the text and the questions; the best by --for is\n"
     "then tested once on the other part. Unless that shows it to be better, the\n"
     "answer is to leave the model as it is. With --json FILE every finished trial is\n"
-    "saved at once, and --resume goes on from there to the same answer.\n"
+    "saved immediately; after an interrupt or a kill, --resume goes on from there to\n"
+    "the same answer.\n"
     "\n"
     "A rule is NORMALIZER[@HEADS][;rope=HOW], HEADS all, steepest (the fifth whose\n"
     "entropy grows fastest), sink, local, sharp, dispersing, mixed, layers=A-B, or\n"
@@ -52,6 +55,12 @@ void check(const FixOptions& o) {
   if (o.report.page.ends_with(".json"))
     refuse(fmt::format("-o {}: -o writes the report, a page; --table writes the table of normalizers",
                        in_quotes(o.report.page)));
+  CallFiles call(o.overwrite);
+  call.reads_model(o.model.model).reads("--text", o.text.text).reads("--task", o.task);
+  call.writes("--json", o.json, results_kind(kSchema));
+  call.writes("--table", o.table, results_kind("sharpmax.normalizers/1"));
+  declare_report_files(call, o.report);
+  call.check();
   check_report_files(o.report);
   if (!o.table.empty()) AtomicFile probe(o.table);
 }
@@ -164,6 +173,15 @@ std::string progress_sentence(const std::string& name, std::int64_t done, std::i
   return fmt::format("{}: {:.0f} %, {} left", name, 100.0 * share, duration(seconds * (1.0 - share) / share));
 }
 
+// What an interrupt will say, and where a resumed run goes on.
+void tell_resumption(const FixOptions& o, std::size_t trials) {
+  if (o.json.empty() || o.json == "-")
+    return cannot_resume(
+        "nothing was saved; with --json FILE finished trials are saved, and --resume goes on");
+  can_resume("finished trials are saved");
+  if (o.resume) narrate(fmt::format("resuming: {} {} done", trials, trials == 1 ? "trial is" : "trials are"));
+}
+
 int fix(const FixOptions& o) {
   check(o);
   model::Model model = open_model(o.model);
@@ -183,6 +201,7 @@ int fix(const FixOptions& o) {
     if (!o.json.empty() && o.json != "-") write_text(o.json, results.dump(1) + "\n");
   };
   const auto save_unfinished = [&] { save(results_json(settings, run, run.trials(), nullptr)); };
+  tell_resumption(o, run.trials().size());
   save_unfinished();  // a file that cannot be written is known now, not after the work
   {
     Progress progress(Progress::Elsewhere::lines);
@@ -266,10 +285,9 @@ void add_choice(CLI::App& words, FixOptions& o) {
   words.add_option("--table", o.table, "Write the table for `sharpmax run --normalizers`")
       ->option_text("FILE")
       ->group(kResults);
-  words.add_option("--json", o.json, "Write the results, schema sharpmax.fix/1; -: standard output")
-      ->option_text("FILE")
-      ->group(kResults);
+  add_json_option(words, o.json, kSchema, kResults);
   add_report_files(words, o.report, kResults);
+  add_overwrite_option(words, o.overwrite, kResults);
   words.add_flag("--resume", o.resume, "Go on from what is in the file of --json")->group(kResults);
 }
 

@@ -20,7 +20,7 @@ struct FixOptions {
   std::vector<std::string> rules;
   std::vector<std::int64_t> lengths = {512, 1024};
   std::int64_t questions = 40, tokens = 4096, length = 2048, budget = 12;
-  bool chat = false, no_search = false, resume = false;
+  bool chat = false, no_search = false, resume = false, overwrite = false;
   std::uint64_t seed = 0;
   std::string goal = "both";
   double allow = audit::Criterion{}.allowed_loss;

@@ -13,7 +13,6 @@ using audit::Comparison;
 using audit::Flips;
 using audit::LossChange;
 using audit::Part;
-using Align = Table::Align;
 
 constexpr std::size_t kColumns = 5;  // of a table by position or length
 

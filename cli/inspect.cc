@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -21,11 +23,14 @@ constexpr const char* kFooter =
     "  sharpmax inspect model.gguf\n"
     "  sharpmax inspect my-model/ --tensors\n"
     "  sharpmax inspect model.gguf --check     exit 1 if a weight is NaN or infinite\n"
-    "  sharpmax inspect model.gguf --json | jq .shape";
+    "  sharpmax inspect model.gguf --json - | jq .shape";
 
 int run(const InspectOptions& o) {
   if (o.path.empty())
     throw Error(ErrorCode::bad_argument, "inspect: no model was given; wanted a file or a folder");
+  CallFiles call(o.overwrite);
+  call.reads_model(o.path).writes("--json", o.json, results_kind(kInspectSchema)).check();
+  if (o.check) cannot_resume("inspect has no --resume, and its check begins again");
   const model::ModelFile file = model::open_model_file(o.path, model::ForeignTypes::keep);
   Json found = {{"schema", kInspectSchema}, {"sharpmax", version()}};
   found.update(inspect_json(file));
@@ -35,10 +40,8 @@ int run(const InspectOptions& o) {
   }
   found["metadata"] = metadata_json(file);
   hand_over([&] { return found; });
-  if (o.json)
-    print_json(found);
-  else
-    print(inspect_report(found, o.tensors, colour_wanted()));
+  if (!o.json.empty()) deliver(o.json, json_text(found));
+  if (o.json != "-") print(inspect_report(found, o.tensors, colour_wanted()));
   return o.check && !found["check"]["bad"].empty() ? kCheckFailed : kOk;
 }
 
@@ -58,7 +61,8 @@ Command add_inspect(CLI::App& program) {
   words->add_option("--threads", o->threads, "For --check (default: OpenMP's)")
       ->option_text("N")
       ->check(CLI::Range(1, 4096));
-  words->add_flag("--json", o->json, "All of it on stdout as JSON, schema sharpmax.inspect/1");
+  add_json_option(*words, o->json, kInspectSchema, "Results");
+  add_overwrite_option(*words, o->overwrite, "Results");
   return {words, [o] { return run(*o); }};
 }
 

@@ -14,7 +14,8 @@ struct InspectOptions {
   std::string path;
   bool tensors = false;  // all of them, not one line for those that differ in the layer alone
   bool check = false;
-  bool json = false;
+  std::string json;
+  bool overwrite = false;
   int threads = 0;
 };
 

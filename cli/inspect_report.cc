@@ -13,7 +13,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
 constexpr std::size_t kIndent = 2, kGap = 2;
 
 std::string cut(std::string text, std::size_t width) {

@@ -9,6 +9,8 @@
 
 #include "base/text_file.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 
@@ -17,8 +19,8 @@ namespace {
 
 constexpr const char* kFooter =
     "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
-    "With --json FILE every finished chunk is saved at once, and --resume goes on\n"
-    "from there to the same answer.\n"
+    "With --json FILE every finished chunk is saved immediately; after an interrupt\n"
+    "or a kill, --resume goes on from there to the same answer.\n"
     "\n"
     "Examples:\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --length 2048 --tokens 8192\n"
@@ -65,13 +67,32 @@ PerplexityRun prepare(const model::Model& model, const PerplexityOptions& o,
                   {"fingerprint", fmt::format("{:016x}", fingerprint_of(text))},
                   {"length", length},
                   {"special", o.text.special}};
-  if (o.resume && o.json.empty()) refuse("--resume goes with --json FILE");
   if (o.resume && std::filesystem::exists(o.json)) run.chunks = chunks_in(o.json, run);
   return run;
 }
 
-int measure(const PerplexityOptions& o) {
+void check_files(const PerplexityOptions& o) {
+  CallFiles call(o.overwrite);
+  call.reads_model(o.model.model).reads("--text", o.text.text).reads("--normalizers", o.model.normalizers);
+  call.writes("--json", o.json, results_kind(kPerplexitySchema));
+  declare_report_files(call, o.report);
+  call.check();
   check_report_files(o.report);
+}
+
+// Before the work: what an interrupt will say, and where a resumed run goes on.
+void tell_resumption(const PerplexityOptions& o, const PerplexityRun& run) {
+  if (o.json.empty() || o.json == "-")
+    return cannot_resume(
+        "nothing was saved; with --json FILE finished chunks are saved, and --resume goes on");
+  can_resume("finished chunks are saved");
+  if (o.resume)
+    narrate(fmt::format("resuming: {} of {} chunks are measured", run.chunks.size(), run.wanted_chunks));
+}
+
+int measure(const PerplexityOptions& o) {
+  if (o.resume && (o.json.empty() || o.json == "-")) refuse("--resume goes with --json FILE");
+  check_files(o);
   const model::Model model = open_model(o.model);
   const std::vector<model::Token> tokens = tokens_of(model, o.text, 2);
   const std::int64_t length = length_of(model, o, tokens.size()),
@@ -80,6 +101,7 @@ int measure(const PerplexityOptions& o) {
   const auto session = open_session(model, o.model, length);  // the last token is not read
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  tell_resumption(o, run);
   save(o, to_json(run, 0));  // a file that cannot be written is known now, not after the work
   Progress progress(Progress::Elsewhere::lines);
   const std::int64_t before = static_cast<std::int64_t>(run.chunks.size()) * length;
@@ -118,10 +140,9 @@ Command add_perplexity(CLI::App& program) {
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 30))
       ->group("Text");
-  words->add_option("--json", o.json, "Write the results, schema sharpmax.perplexity/1; -: standard output")
-      ->option_text("FILE")
-      ->group("Results");
+  add_json_option(*words, o.json, kPerplexitySchema, "Results");
   add_report_files(*words, o.report);
+  add_overwrite_option(*words, o.overwrite, "Results");
   words->add_flag("--resume", o.resume, "Go on from what is in the file of --json")->group("Results");
   return {words, [options] { return measure(*options); }};
 }

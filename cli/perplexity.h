@@ -12,11 +12,13 @@
 
 namespace sharpmax::cli {
 
+inline constexpr const char* kPerplexitySchema = "sharpmax.perplexity/1";
+
 struct PerplexityOptions {
   ModelOptions model;
   TextOptions text;
   std::optional<std::int64_t> length;
-  bool resume = false;
+  bool resume = false, overwrite = false;
   std::string json;
   ReportFiles report;
 };

@@ -13,8 +13,6 @@
 namespace sharpmax::cli {
 namespace {
 
-constexpr const char* kSchema = "sharpmax.perplexity/1";
-
 // JSON has no NaN; dump() makes it null, and so must every reader.
 float loss_in(const Json& value) { return value.is_null() ? std::nanf("") : value.get<float>(); }
 
@@ -46,7 +44,7 @@ std::int64_t likeliest_of(const PerplexityRun& run) {
 }  // namespace
 
 Json to_json(const PerplexityRun& run, double seconds) {
-  Json json{{"schema", kSchema},
+  Json json{{"schema", kPerplexitySchema},
             {"sharpmax", version()},
             {"command", command_line()},
             {"created", utc_now()},
@@ -69,7 +67,7 @@ Json to_json(const PerplexityRun& run, double seconds) {
 
 std::vector<model::ChunkLosses> chunks_in(const std::string& file, const PerplexityRun& run) {
   std::vector<model::ChunkLosses> chunks;
-  resume_from(file, kSchema, run.settings, [&](const Json& json) {
+  resume_from(file, kPerplexitySchema, run.settings, [&](const Json& json) {
     for (const Json& entry : json.at("chunks")) {
       model::ChunkLosses chunk{.first = entry.at("first").get<std::int64_t>()};
       chunk.likeliest = entry.at("likeliest").get<std::int64_t>();
@@ -84,7 +82,6 @@ std::vector<model::ChunkLosses> chunks_in(const std::string& file, const Perplex
 }
 
 std::string report_of(const PerplexityRun& run, bool colour) {
-  using Align = Table::Align;
   Table table({Align::right, Align::right, Align::right, Align::left, Align::right}, 3);
   table.add({{"tokens before", Ink::bold},
              {"tokens", Ink::bold},

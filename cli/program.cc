@@ -2,17 +2,16 @@
 #include "cli/program.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <memory>
 #include <new>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -34,12 +33,12 @@ constexpr const char* kFooter =
     "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
     "\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
-    "130 interrupted. NO_COLOR, SHARPMAX_TARGET and OMP_NUM_THREADS are heeded.";
+    "130 interrupted. NO_COLOR, SHARPMAX_TARGET and OMP_NUM_THREADS are respected.";
 
-extern "C" void on_interrupt(int) {
-  remove_unfinished_files();
-  end_open_line();
-  ::_exit(kInterrupted);
+// `python -m sharpmax` has its own file as the first word.
+std::string program_typed(const std::string& first) {
+  if (first.ends_with("__main__.py")) return "python3 -m sharpmax";
+  return quoted_words({&first, 1}).substr(1);
 }
 
 int complain(const std::string& sentence, int code) {
@@ -59,7 +58,8 @@ int code_of(ErrorCode code) {
 }
 
 struct VersionWish {
-  bool version = false, verbose = false, json = false;
+  bool version = false, verbose = false, overwrite = false;
+  std::string json;
 };
 
 void describe(CLI::App& program, VersionWish& wish) {
@@ -68,14 +68,30 @@ void describe(CLI::App& program, VersionWish& wish) {
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.add_flag("--version", wish.version, "Print the version");
   program.add_flag("--verbose", wish.verbose, "With --version: compiler, instruction sets, BLAS, threads");
-  program.add_flag("--json", wish.json, "With --version: as JSON");
+  program.add_option("--json", wish.json, "With --version: write it as JSON; -: standard output")
+      ->option_text("FILE");
+  program.add_flag("--overwrite", wish.overwrite, "With --json: replace an existing file of another kind");
   program.require_subcommand(0, 1);
+}
+
+// The command that the words name, from where its own words begin.
+void check_all_values(const CLI::App& program, const std::vector<std::string>& words) {
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
+    if (!words.empty() && command->get_name() == words.front()) return check_values(*command, words, 1);
+  check_values(program, words, 0);
+}
+
+int tell_version(const VersionWish& wish) {
+  CallFiles(wish.overwrite).writes("--json", wish.json, results_kind("sharpmax.version/1")).check();
+  return print_version(wish.verbose, wish.json);
 }
 
 }  // namespace
 
 int run_program(std::span<const std::string> words) {
-  command_line() = quoted_command(words);
+  const std::vector<std::string> typed(words.begin(), words.end());
+  command_line() = "sharpmax" + quoted_words(words);
+  begin_call(typed);
   CLI::App program(
       "Sharp attention at any size: attention under any normalizer, and what it does as "
       "the number of keys grows.",
@@ -87,6 +103,7 @@ int run_program(std::span<const std::string> words) {
                               add_perplexity(program), add_audit(program),   add_bound(program),
                               add_fix(program),        add_report(program)};
 
+  check_all_values(program, typed);
   try {
     std::vector<std::string> backwards(words.rbegin(), words.rend());  // as CLI11 takes them
     program.parse(std::move(backwards));
@@ -100,8 +117,8 @@ int run_program(std::span<const std::string> words) {
   for (const Command& command : commands) {
     if (command.words->parsed()) return command.run();
   }
-  if (wish.version) return print_version(wish.verbose, wish.json);
-  if (wish.verbose || wish.json) throw Usage("--verbose and --json go with --version or a command");
+  if (wish.version) return tell_version(wish);
+  if (wish.verbose || !wish.json.empty()) throw Usage("--verbose and --json go with --version or a command");
   print(help_of(program));
   return kOk;
 }
@@ -117,16 +134,19 @@ int run_or_complain(std::span<const std::string> words) {
     return complain(limit.what(), kLimit);
   } catch (const std::bad_alloc&) {
     return complain("not enough memory", kLimit);
+  } catch (const Interrupted&) {
+    end_open_line();
+    return complain(interrupt_sentence(Speech::command_line), kInterrupted);
   } catch (const std::exception& error) {
     return complain(fmt::format("unexpected: {}", error.what()), kCheckFailed);
   }
 }
 
 int program_main(int argc, char** argv) {
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  handle_interrupts();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write, told in words
+  if (argc > 0) set_program(program_typed(argv[0]));
   return run_or_complain(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }
 

@@ -16,10 +16,10 @@ namespace sharpmax::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "RESULTS is what --json of `retrieve`, `audit`, `bound`, `fix` or `perplexity`\n"
-    "wrote, or `attend --demo --json` printed. The page of one is that which -o of its\n"
-    "command writes; several are put into one page, side by side where they are of a\n"
-    "kind. Nothing is measured again.\n"
+    "RESULTS is what --json of `retrieve`, `audit`, `bound`, `fix`, `perplexity` or\n"
+    "`attend --demo` wrote. The page of one result is the page that -o of its command\n"
+    "writes; several results share one page, side by side if they are of one kind.\n"
+    "Nothing is measured again.\n"
     "\n"
     "Examples:\n"
     "  sharpmax report audit.json -o audit.html\n"
@@ -29,6 +29,7 @@ constexpr const char* kFooter =
 struct ReportOptions {
   std::vector<std::string> results;
   ReportFiles files;
+  bool overwrite = false;
 };
 
 Json results_of(const std::string& path) {
@@ -56,6 +57,10 @@ int run(const ReportOptions& o) {
   if (!o.files.wanted())
     throw Error(ErrorCode::bad_argument,
                 "report: no -o was given; wanted a file for the page, or --figures and a directory");
+  CallFiles call(o.overwrite);
+  for (const std::string& path : o.results) call.reads("RESULTS", path);
+  declare_report_files(call, o.files, o.results.size());
+  call.check();
   check_report_files(o.files);
   std::vector<Json> results;
   for (const std::string& path : o.results) {
@@ -77,6 +82,7 @@ Command add_report(CLI::App& program) {
   words->footer(kFooter);
   words->add_option("RESULTS", o->results, "JSON files of results")->option_text("FILE...");
   add_report_files(*words, o->files);
+  add_overwrite_option(*words, o->overwrite, "Results");
   return {words, [o] { return run(*o); }};
 }
 

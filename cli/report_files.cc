@@ -80,7 +80,7 @@ void write(const ReportFiles& files, std::span<const Json> given) {
 void add_report_files(CLI::App& words, ReportFiles& files, const char* group) {
   words
       .add_option("-o,--report,--html", files.page,
-                  "Write the report: one page that needs nothing but itself")
+                  "Write the report: one self-contained HTML page")
       ->option_text("FILE")
       ->group(group);
   words.add_option("--figures", files.figures, "Write the figures of the report, SVG, into this directory")
@@ -88,7 +88,7 @@ void add_report_files(CLI::App& words, ReportFiles& files, const char* group) {
       ->group(group);
 }
 
-void check_report_files(const ReportFiles& files) {
+void declare_report_files(CallFiles& call, const ReportFiles& files, std::size_t results) {
   if (files.page == "-") throw Error(ErrorCode::bad_argument, "-o is '-'; a page needs a file");
   // A mistake for another option: a page would take the place of data.
   for (const char* ending : {".json", ".csv", ".npy", ".npz", ".svg"})
@@ -97,6 +97,13 @@ void check_report_files(const ReportFiles& files) {
           ErrorCode::bad_argument,
           fmt::format("-o is {}; it writes the report, a page, so a name such as report.html was wanted",
                       in_quotes(files.page)));
+  call.writes("--report", files.page, page_kind());
+  call.writes_figures("--figures", files.figures);
+  for (std::size_t i = 0; results > 1 && !files.figures.empty() && i < results; ++i)
+    call.writes_figures("--figures", (std::filesystem::path(files.figures) / std::to_string(i + 1)).string());
+}
+
+void check_report_files(const ReportFiles& files) {
   if (!files.page.empty()) {
     report::require_page();
     AtomicFile probe(files.page);

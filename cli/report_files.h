@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/outputs.h"
 
 namespace sharpmax::cli {
 
@@ -18,7 +19,12 @@ struct ReportFiles {
 
 void add_report_files(CLI::App& words, ReportFiles& files, const char* group = "Results");
 
-// Before a run: throws Error if what is asked for could not be written after it. Leaves no file behind.
+// The page and the figures of so many results as outputs of a call. Throws Error{bad_argument} for a page
+// whose name is that of another kind of file.
+void declare_report_files(CallFiles& call, const ReportFiles& files, std::size_t results = 1);
+
+// Before a run, after CallFiles::check(): throws Error if what is asked for could not be written after it.
+// Leaves no file behind.
 void check_report_files(const ReportFiles& files);
 
 // results: of a schema that has a page. Nothing where nothing is asked for.

@@ -8,6 +8,8 @@
 #include "base/atomic_file.h"
 #include "base/text_file.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "report/results_page.h"
 #include "retrieval/run/results.h"
@@ -22,8 +24,8 @@ namespace {
 constexpr const char* kFooter =
     "Normalizers have commas within, so they are separated by semicolons, or each has\n"
     "its own --normalizers. The directory keeps settings, checkpoints, heads and what\n"
-    "was measured; killed at any moment, the same command with --resume ends in the\n"
-    "same results.\n"
+    "was measured. After an interrupt or a kill at any moment, the same command with\n"
+    "--resume ends in the same results.\n"
     "\n"
     "Examples:\n"
     "  sharpmax retrieve\n"
@@ -67,7 +69,11 @@ void add_run(CLI::App& words, RetrieveOptions& o) {
       ->group("Run");
   text("--directory", o.directory, "DIR", "Where the run is kept (default ./retrieve-PRESET)");
   words.add_flag("--resume", o.resume, "Go on with the run in the directory")->group("Run");
-  words.add_flag("--overwrite", o.overwrite, "Begin again in a directory that holds a run")->group("Run");
+  words
+      .add_flag("--overwrite", o.overwrite,
+                "Begin again in a directory that holds a run; replace existing files of another kind. An input "
+                "is never replaced")
+      ->group("Run");
   words.add_option("--checkpoint-seconds", o.checkpoint_seconds, "Time between checkpoints (default 10)")
       ->option_text("X")
       ->check(CLI::Range(0.0, 86400.0))
@@ -102,9 +108,7 @@ void add_testing(CLI::App& words, RetrieveOptions& o) {
 }
 
 void add_results(CLI::App& words, RetrieveOptions& o) {
-  words.add_option("--json", o.json, "Write the results, schema sharpmax.retrieval/1; -: standard output")
-      ->option_text("FILE")
-      ->group("Results");
+  add_json_option(words, o.json, retrieval::kResultsSchema, "Results");
   words.add_option("--csv", o.csv, "Write one line for each head, size and normalizer; -: standard output")
       ->option_text("FILE")
       ->group("Results");
@@ -121,10 +125,25 @@ bool goes_into_the_run(const std::string& target, const RetrieveOptions& o) {
                                (directory_of(o) / "").lexically_normal().parent_path();
 }
 
+void check_files(const RetrieveOptions& o) {
+  CallFiles call(o.overwrite);
+  call.reads("--head", o.head);
+  call.writes("--json", o.json, results_kind(retrieval::kResultsSchema));
+  call.writes("--csv", o.csv, csv_kind(retrieval::kCsvHeader));
+  if (o.head.empty()) {
+    call.writes("--directory", (directory_of(o) / "results.json").string(),
+                results_kind(retrieval::kResultsSchema));
+    call.writes("--directory", (directory_of(o) / "report.html").string(), page_kind());
+  }
+  declare_report_files(call, o.report);
+  call.check();
+}
+
 void check_together(const RetrieveOptions& o, const CLI::App& words) {
   const auto refuse = [](const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); };
   if (o.resume && o.overwrite) refuse("--resume and --overwrite are two different things; give one");
   if (o.json == "-" && o.csv == "-") refuse("--json - and --csv - cannot both have standard output");
+  check_files(o);
   // Now, not after an hour of training. Nothing is left behind.
   ReportFiles files = o.report;
   if (goes_into_the_run(files.page, o)) files.page.clear();
@@ -136,7 +155,8 @@ void check_together(const RetrieveOptions& o, const CLI::App& words) {
     const std::string name = option->get_name();
     const bool of_training =
         option->get_group() == kTraining ||
-        (option->get_group() == "Run" && name != "--threads" && name != "--head" && name != "--preset");
+        (option->get_group() == "Run" && name != "--threads" && name != "--head" && name != "--preset" &&
+         name != "--overwrite");
     if (of_training && option->count() > 0)
       refuse(fmt::format("{} does not go with --head: nothing is trained", name));
   }
@@ -152,7 +172,15 @@ retrieval::RunOutcome carry_out(const RetrieveOptions& o, const std::string& dir
                                 : retrieval::Existing::refuse,
       .threads = o.threads,
       .checkpoint_seconds = o.checkpoint_seconds,
+      .standing =
+          [&](const retrieval::RunStanding& before) {
+            if (o.resume) narrate(sentence_of(before));
+          },
       .progress = [&](const retrieval::RunProgress& now) { progress.show(sentence_of(now)); }};
+  if (o.head.empty())
+    can_resume("checkpoints and finished tests are saved", {"--directory", directory});
+  else
+    cannot_resume("a test of --head cannot be resumed, and what it measured so far is lost");
   if (!o.head.empty()) return test_again(retrieval::load_head(o.head), settings.test, options);
   return retrieval::run(settings, options);
 }
@@ -166,13 +194,6 @@ Json results_of(const retrieval::RunOutcome& outcome) {
       {"seconds", {{"training", outcome.training_seconds}, {"testing", outcome.testing_seconds}}}};
   results.update(retrieval::results_json(outcome));
   return results;
-}
-
-void put(const std::string& where, const std::string& text) {
-  if (where == "-")
-    print(text);
-  else if (!where.empty())
-    write_text(where, text);
 }
 
 // What a run leaves in its directory beside what resuming needs.
@@ -197,8 +218,8 @@ int run(const RetrieveOptions& o, const CLI::App& words) {
   const retrieval::RunOutcome outcome = carry_out(o, directory_of(o).string());
   const Json results = results_of(outcome);
   const std::string text = retrieval::text_of(results);
-  put(o.json, text);
-  put(o.csv, retrieval::csv_of(results));
+  deliver(o.json, text);
+  deliver(o.csv, retrieval::csv_of(results));
   write_report_files(o.report, results);
   hand_over([&] { return results; });
   if (o.json != "-" && o.csv != "-") print(retrieval_report(results, colour_wanted()));

@@ -35,6 +35,9 @@ std::string flag_of(const std::string& setting);
 // Steps or items done, per second, time left.
 std::string sentence_of(const retrieval::RunProgress& progress);
 
+// "resuming: 1 of 4 heads trained, paper-1 at step 1,200 of 5,000; 3 of 44 tests done"
+std::string sentence_of(const retrieval::RunStanding& standing);
+
 // The whole text for people, from the JSON of results.
 std::string retrieval_report(const Json& results, bool colour);
 

@@ -9,10 +9,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
-
-std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f}", 100.0 * share); }
-
 struct PaperNumber {
   double accuracy = NAN;
   bool remembered = false;

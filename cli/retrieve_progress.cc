@@ -26,4 +26,21 @@ std::string sentence_of(const retrieval::RunProgress& progress) {
                      short_number(progress.per_second / 1e6), duration(progress.seconds_left));
 }
 
+std::string sentence_of(const retrieval::RunStanding& standing) {
+  constexpr std::size_t kNamed = 3;
+  std::size_t trained = 0, begun = 0;
+  std::string named;
+  for (const auto& head : standing.heads) {
+    if (head.step >= head.steps) {
+      ++trained;
+    } else if (head.step > 0 && ++begun <= kNamed) {
+      named += fmt::format(", {}-{} at step {} of {}", head.arm, head.seed, grouped(head.step),
+                           grouped(head.steps));
+    }
+  }
+  if (begun > kNamed) named += fmt::format(" and {} more begun", begun - kNamed);
+  return fmt::format("resuming: {} of {} heads trained{}; {} of {} tests done", trained,
+                     standing.heads.size(), named, standing.tested, standing.tests);
+}
+
 }  // namespace sharpmax::cli

@@ -13,10 +13,6 @@
 namespace sharpmax::cli {
 namespace {
 
-using Align = Table::Align;
-
-std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f}", 100.0 * share); }
-
 constexpr std::size_t kNameWidth = 24;
 constexpr std::size_t kCellWidth = 6;  // "100.0" and a space
 

@@ -1,6 +1,9 @@
 #include "cli/retrieve_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace sharpmax::cli {
@@ -12,6 +15,8 @@ bool is_of(const Json& entry, const std::string& arm, const char* key, const std
 }
 
 }  // namespace
+
+std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f}", 100.0 * share); }
 
 RetrieveView::RetrieveView(const Json& results) : json_(results) {
   for (const Json& arm : results["arms"]) arms_.push_back(arm["name"].get<std::string>());

@@ -9,6 +9,8 @@
 
 namespace sharpmax::cli {
 
+std::string percent(double share);  // "98.9", and "-" for NaN
+
 class RetrieveView {
  public:
   explicit RetrieveView(const Json& results);

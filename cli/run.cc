@@ -7,6 +7,8 @@
 #include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/model_options.h"
 #include "cli/table.h"
 #include "model/generation/generate.h"
@@ -26,11 +28,14 @@ constexpr const char* kFooter =
     "      --temperature 0.7 --top-p 0.9 --seed 1\n"
     "  sharpmax run SmolLM2.gguf --prompt-file a.txt --normalizer softmax:beta=1.2";
 
+constexpr const char* kSchema = "sharpmax.run/1";
+
 struct RunOptions {
   ModelOptions model;
   std::optional<std::string> prompt;
   std::string prompt_file;
-  bool chat = false, special = false, json = false, quiet = false;
+  bool chat = false, special = false, quiet = false, overwrite = false;
+  std::string json;
   std::optional<std::string> system;
   std::int64_t tokens = 256;
   model::Sampling sampling;
@@ -102,12 +107,13 @@ void narrate_times(const model::GenerationTimes& times, model::Ending ending) {
       rate(times.generated_tokens, times.generated_seconds), why));
 }
 
-Json to_json(const model::Model& model, const RunOptions& o, std::span<const model::Token> prompt,
-             std::span<const model::Token> generated, const model::GenerationTimes& times,
-             model::Ending ending) {
-  return {{"schema", "sharpmax.run/1"},
+// about: model_json(), made before the work, since an interrupt must not meet its pauses again.
+Json to_json(const model::Model& model, const Json& about, const RunOptions& o,
+             std::span<const model::Token> prompt, std::span<const model::Token> generated,
+             const model::GenerationTimes& times, const char* ending) {
+  return {{"schema", kSchema},
           {"command", command_line()},
-          {"model", model_json(model, o.model)},
+          {"model", about},
           {"sampling",
            {{"temperature", o.sampling.temperature},
             {"top_k", o.sampling.top_k},
@@ -116,11 +122,19 @@ Json to_json(const model::Model& model, const RunOptions& o, std::span<const mod
           {"prompt_tokens", std::vector<model::Token>(prompt.begin(), prompt.end())},
           {"tokens", std::vector<model::Token>(generated.begin(), generated.end())},
           {"text", model.tokenizer().decode(generated)},
-          {"ending", name_of(ending)},
+          {"ending", ending},
           {"seconds", {{"prompt", times.prompt_seconds}, {"generated", times.generated_seconds}}}};
 }
 
+void check_files(const RunOptions& o) {
+  CallFiles call(o.overwrite);
+  call.reads_model(o.model.model).reads("--prompt-file", o.prompt_file);
+  call.reads("--normalizers", o.model.normalizers);
+  call.writes("--json", o.json, results_kind(kSchema)).check();
+}
+
 int run(const RunOptions& o) {
+  check_files(o);
   model::Sampler sampler(o.sampling);
   const model::Model model = open_model(o.model);
   const std::vector<model::Token> prompt = tokens_of(model, o);
@@ -128,6 +142,8 @@ int run(const RunOptions& o) {
   check_length(length, context);
   const auto session = open_session(model, o.model, std::min(context, length + o.tokens));
 
+  cannot_resume(o.json.empty() ? "the text so far was printed; run has no --resume"
+                               : "the text so far is in the JSON; run has no --resume");
   Progress progress;
   model::TextStream stream(model.tokenizer());
   std::vector<model::Token> generated;
@@ -136,7 +152,7 @@ int run(const RunOptions& o) {
   wish.on_token = [&](model::Token token) {
     if (generated.empty()) progress.show("");
     generated.push_back(token);
-    if (!o.json) print_stream(stream.push(token));
+    if (o.json != "-") print_stream(stream.push(token));
   };
   wish.on_prompt = [&, start = std::chrono::steady_clock::now()](std::int64_t done) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -145,12 +161,18 @@ int run(const RunOptions& o) {
                     duration(seconds * static_cast<double>(length - done) / static_cast<double>(done))));
   };
   model::GenerationTimes times;
-  const model::Ending ending = model::generate(*session, prompt, sampler, wish, times);
-  if (o.json) {
-    print_json(to_json(model, o, prompt, generated, times, ending));
-  } else {
-    print_stream(stream.flush() + "\n");
+  const Json about = o.json.empty() ? Json() : model_json(model, o.model);
+  model::Ending ending{};
+  try {
+    ending = model::generate(*session, prompt, sampler, wish, times);
+  } catch (const Interrupted&) {  // JSON of an interrupted run holds the text so far
+    if (!o.json.empty())
+      deliver(o.json, json_text(to_json(model, about, o, prompt, generated, times, "interrupted")));
+    throw;
   }
+  if (o.json != "-") print_stream(stream.flush() + "\n");
+  if (!o.json.empty())
+    deliver(o.json, json_text(to_json(model, about, o, prompt, generated, times, name_of(ending))));
   if (!o.quiet) narrate_times(times, ending);
   return kOk;
 }
@@ -200,9 +222,8 @@ Command add_run(CLI::App& program) {
   add_model_options(*words, options->model);
   add_prompt(*words, *options);
   add_sampling(*words, *options);
-  words
-      ->add_flag("--json", options->json, "One JSON object at the end instead of text, schema sharpmax.run/1")
-      ->group("Results");
+  add_json_option(*words, options->json, kSchema, "Results");
+  add_overwrite_option(*words, options->overwrite, "Results");
   words->add_flag("--quiet", options->quiet, "No line of times at the end")->group("Results");
   return {words, [options] { return run(*options); }};
 }

@@ -20,10 +20,10 @@ struct Cell {
   Ink ink = Ink::plain;
 };
 
+enum class Align { left, right };
+
 class Table {
  public:
-  enum class Align { left, right };
-
   explicit Table(std::vector<Align> columns, std::size_t gap = 2) : columns_(std::move(columns)), gap_(gap) {}
 
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }

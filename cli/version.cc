@@ -5,6 +5,7 @@
 #include "base/machine_limits.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/machine.h"
 
@@ -30,18 +31,18 @@ std::string blas_lines() {
 
 }  // namespace
 
-int print_version(bool verbose, bool json) {
-  if (json) {
-    print_json(Json{{"schema", "sharpmax.version/1"},
-                    {"version", version()},
-                    {"compiler", compiler()},
-                    {"targets_compiled", compiled_targets()},
-                    {"targets_available", available_targets()},
-                    {"target", current_target()},
-                    {"blas", blas_description()},
-                    {"threads", default_threads()}});
-    return kOk;
+int print_version(bool verbose, const std::string& json) {
+  if (!json.empty()) {
+    deliver(json, json_text(Json{{"schema", "sharpmax.version/1"},
+                                 {"version", version()},
+                                 {"compiler", compiler()},
+                                 {"targets_compiled", compiled_targets()},
+                                 {"targets_available", available_targets()},
+                                 {"target", current_target()},
+                                 {"blas", blas_description()},
+                                 {"threads", default_threads()}}));
   }
+  if (json == "-") return kOk;
   std::string text = fmt::format("sharpmax {}\n", version());
   if (verbose) {
     text += fmt::format("compiler           {}\n", compiler());

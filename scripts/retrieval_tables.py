@@ -210,18 +210,22 @@ CLAIMED = [("sharp", "entropy_target", "our recipe"), ("sharp", "softmax", "the 
 
 
 def claim(run):
-    """The first screen: one sentence, and who gets what at the largest sizes."""
+    """The number of the first screen, in one sentence."""
     n, target = run.sizes[-1], run.member("entropy_target")
     row = run.rows["sharp", target, n]
     seeds = "one seed" if row["seeds"] == 1 else f"mean of {row['seeds']} seeds"
+    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, a head names the class of the largest of "
+            f"{n:,} in {percent(row['accuracy'])} % of sets** ({seeds}, 95 % interval {percent(row['accuracy_low'])} to "
+            f"{percent(min(1, row['accuracy_high']))}; chance is 10 %; `{plain_command(run.json['command'])}`).")
+
+
+def claim_table(run):
+    """Which training and which normalizer get what at the largest sizes."""
     sizes = [size for size in run.sizes if size >= 16384][-3:] or run.sizes[-1:]
     rows = [[words, f"`{run.member(name)}`", *(percent(run.value(arm, run.member(name), size)) for size in sizes)]
             for arm, name, words in CLAIMED if arm in run.arms and run.member(name)]
     head = [f"trained on at most {run.largest_trained('sharp')} items", "tested under", *(f"{size:,}" for size in sizes)]
-    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, a head names the class of the largest of "
-            f"{n:,} in {percent(row['accuracy'])} % of sets** ({seeds}, 95 % interval {percent(row['accuracy_low'])} to "
-            f"{percent(min(1, row['accuracy_high']))}; chance is 10 %).\n\n{table(head, rows, 2)}\n\nRight answers in %. "
-            f"`{plain_command(run.json['command'])}`")
+    return f"{table(head, rows, 2)}\n\nRight answers in %. `{plain_command(run.json['command'])}`"
 
 
 def ingredients(measured):

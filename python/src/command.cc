@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "cli/interrupt.h"
 #include "cli/program.h"
 
 namespace sharpmax::python {
@@ -21,6 +22,8 @@ void Command::run(const std::vector<std::string>& words) {
   try {
     const cli::Listening listening(*this);
     code_ = cli::run_program(words);
+  } catch (const cli::Interrupted&) {
+    interruption_ = cli::interrupt_sentence(cli::Speech::python);
   } catch (...) {
     failure_ = std::current_exception();
   }
@@ -42,7 +45,7 @@ void Command::say(Said what, std::string_view words) {
 }
 
 void Command::on_pause() {
-  if (cancelled_) throw Cancelled{};
+  if (cancelled_) throw cli::Interrupted{};
 }
 
 void Command::on_progress(std::string_view line) {

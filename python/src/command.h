@@ -40,12 +40,12 @@ class Command : private cli::Listener {
 
   // After its end: the exit code, or what it threw.
   int code() const;
+  // How an interrupted one goes on, in a sentence; empty where it was not interrupted.
+  const std::string& interruption() const noexcept { return interruption_; }
   // JSON; empty where it came to no results.
   const std::string& results() const noexcept { return results_; }
 
  private:
-  struct Cancelled {};  // no std::exception: nobody on the way may take it for an error to be told
-
   void on_text(std::string_view text) override { say(Said::text, text); }
   void on_narration(std::string_view sentence) override { say(Said::narration, sentence); }
   void on_progress(std::string_view line) override;
@@ -61,7 +61,7 @@ class Command : private cli::Listener {
   std::vector<Saying> said_;
   bool urgent_ = false, ended_ = false;
   std::atomic<bool> cancelled_ = false;
-  std::string standard_input_, results_;
+  std::string standard_input_, results_, interruption_;
   int code_ = 0;
   std::exception_ptr failure_;
   std::thread thread_;  // last: it uses all the others

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "cli/program.h"
 #include "command.h"
 #include "report/results_page.h"
@@ -98,7 +99,13 @@ nb::tuple run(const std::vector<nb::bytes>& words, nb::object on_text, nb::objec
               nb::object on_progress, const nb::bytes& standard_input) {
   const Turn turn(one_command_at_a_time());
   Command command(strings_of(words), std::string(standard_input.c_str(), standard_input.size()));
-  listen_to(command, {std::move(on_text), std::move(on_narration), std::move(on_progress)});
+  try {
+    listen_to(command, {std::move(on_text), std::move(on_narration), std::move(on_progress)});
+  } catch (const nb::python_error& raised) {
+    if (!raised.matches(PyExc_KeyboardInterrupt) || command.interruption().empty()) throw;
+    PyErr_SetString(PyExc_KeyboardInterrupt, command.interruption().c_str());
+    throw nb::python_error();
+  }
   const int code = command.code();
   const std::string& results = command.results();
   return nb::make_tuple(code, results.empty() ? nb::object(nb::none()) : text_of(results));
@@ -110,6 +117,16 @@ Json parsed(const std::string& results) {
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::bad_argument, std::string("not results: ") + error.what());
   }
+}
+
+// Check of a command's outputs, for a file that Python writes. kind: "page", or the schema of JSON.
+void check_output(const std::string& argument, const nb::bytes& path, const std::string& kind, bool overwrite,
+                  const nb::bytes& source) {
+  cli::CallFiles call(overwrite);
+  call.reads("the file that it was loaded from", std::string(source.c_str(), source.size()));
+  call.writes(argument, std::string(path.c_str(), path.size()),
+              kind == "page" ? cli::page_kind() : cli::results_kind(kind));
+  call.check();
 }
 
 std::string report_page(const std::string& results) {
@@ -138,6 +155,8 @@ void bind_engine(nb::module_& m) {
   m.def("main", main_of, nb::arg("argv"));
   m.def("run", run, nb::arg("arguments"), nb::arg("on_text").none(), nb::arg("on_narration").none(),
         nb::arg("on_progress").none(), nb::arg("standard_input"));
+  m.def("check_output", check_output, nb::arg("argument"), nb::arg("path"), nb::arg("kind"),
+        nb::arg("overwrite"), nb::arg("source"));
   m.def("report_page", report_page, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
 }
 

@@ -61,7 +61,11 @@ HWY_AFTER_NAMESPACE();
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <numeric>
+
+#include "base/threads.h"
 
 namespace sharpmax {
 namespace {
@@ -74,7 +78,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-volatile float kept;  // so that no compiler finds the work useless
+std::atomic<float> kept;  // so that no compiler finds the work useless
 
 constexpr std::size_t kLeastBuffer = std::size_t{128} << 20;
 constexpr std::size_t kMostBuffer = std::size_t{512} << 20;
@@ -92,13 +96,14 @@ double measure_fma_peak(int threads, double seconds) {
   double best = 0.0;
   const auto start = Clock::now();
   do {
-    double operations = 0.0;
-    float sink = 0.0f;
+    std::vector<double> operations(static_cast<std::size_t>(threads));
     const auto round = Clock::now();
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : operations, sink)
-    for (int t = 0; t < threads; ++t) operations += HWY_DYNAMIC_DISPATCH(FmaChains)(kSteps, &sink);
-    best = std::max(best, operations / seconds_since(round));
-    kept = sink;
+    parallel_for(threads, threads, [&](std::int64_t task, int) {
+      float sink = 0.0f;
+      operations[static_cast<std::size_t>(task)] = HWY_DYNAMIC_DISPATCH(FmaChains)(kSteps, &sink);
+      kept = sink;
+    });
+    best = std::max(best, std::accumulate(operations.begin(), operations.end(), 0.0) / seconds_since(round));
   } while (seconds_since(start) < seconds);
   return best;
 }
@@ -108,14 +113,13 @@ ReadBandwidth::ReadBandwidth(int threads)
 
 double ReadBandwidth::measure() {
   const std::size_t part = buffer_.size() / static_cast<std::size_t>(threads_);
-  float sink = 0.0f;
   const auto start = Clock::now();
-#pragma omp parallel for num_threads(threads_) schedule(static, 1) reduction(+ : sink)
-  for (int t = 0; t < threads_; ++t) {
-    HWY_DYNAMIC_DISPATCH(SumStreams)(buffer_.data() + static_cast<std::size_t>(t) * part, part, &sink);
-  }
+  parallel_for(threads_, threads_, [&](std::int64_t task, int) {
+    float sink = 0.0f;
+    HWY_DYNAMIC_DISPATCH(SumStreams)(buffer_.data() + static_cast<std::size_t>(task) * part, part, &sink);
+    kept = sink;
+  });
   const double seconds = seconds_since(start);
-  kept = sink;
   return static_cast<double>(part * static_cast<std::size_t>(threads_) * sizeof(float)) / seconds;
 }
 

@@ -26,6 +26,4 @@ int threads_for(int requested, double multiply_adds) noexcept {
   return requested <= 0 && multiply_adds < kWorthATeam ? 1 : threads_for(requested);
 }
 
-int thread_index() noexcept { return omp_get_thread_num(); }
-
 }  // namespace sharpmax

@@ -5,7 +5,7 @@
 
 namespace sharpmax::playground {
 
-// Nothing if the build had no emcc.
+// Empty if the build had no clang with wasi-libc.
 std::span<const unsigned char> code();
 
 }  // namespace sharpmax::playground

@@ -1,4 +1,4 @@
-// base/decimal.h where the C++ library has no floating-point <charconv> yet, as emscripten's has not. musl's
+// base/decimal.h where the C++ library has no floating-point <charconv> yet, as LLVM 14's has not. wasi-libc's
 // strtod rounds correctly and knows one locale only.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// In place of the module where the build had no emcc.
+// The empty module of a build without clang and wasi-libc.
 #include "playground/code.h"
 
 namespace sharpmax::playground {

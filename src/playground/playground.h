@@ -1,8 +1,8 @@
 // The family for a web page: what the report's playground calls, compiled to WebAssembly from the very
 // sources that the library is made of. Plain C, because that is what WebAssembly exports.
 //
-// Nothing throws or traps: a function that fails says so, and sharpmax_message() has the one sentence to
-// show. Texts are UTF-8 and end with a zero. One caller at a time.
+// Natively nothing throws: a function that fails says so, and sharpmax_message() has the one sentence to
+// show. In WebAssembly the sentence is thrown to the page instead (throw_to_page.cc). Texts are UTF-8 and end with a zero. One caller at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 extern "C" {
 
 // {"largest_row": n, "statistics": [name, ...], "normalizers": [...]}. The normalizers are those that need
-// scores alone, told as `sharpmax attend --list --json` tells them.
+// scores alone, told as `sharpmax attend --list --json -` tells them.
 const char* sharpmax_family();
 
 // Whether the text names a normalizer; if not, sharpmax_message() says why.

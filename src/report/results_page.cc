@@ -49,6 +49,10 @@ std::string results_page(std::span<const Json> results) {
   return html;
 }
 
+bool is_page(std::string_view beginning) noexcept {
+  return beginning.find("<meta name=\"generator\" content=\"sharpmax\">") != std::string_view::npos;
+}
+
 void require_page() { page_template(); }
 
 bool has_page() noexcept {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/figure/figures.h"
@@ -17,6 +18,9 @@ inline constexpr std::size_t kPageBytes = 1'000'000;
 // them may hold anything. Throws Error{bad_argument} where there is no page for one of them or it is not what
 // its schema says, Error{unsupported} if the build had no uPlot.
 std::string results_page(std::span<const nlohmann::ordered_json> results);
+
+// Whether a file that begins like this is a page of ours.
+bool is_page(std::string_view beginning) noexcept;
 
 // Throws Error{unsupported} if the build had no uPlot: to be asked before a long run, not after it.
 void require_page();

@@ -13,7 +13,7 @@ namespace {
 
 using Place = std::vector<double>;
 constexpr std::size_t kLength = 6, kSelected = 2, kFeatures = 2, kMoreSelected = 3;
-constexpr double kScores = 8.0;  // their spread
+constexpr double kScoreSpread = 8.0;  // their spread
 
 // L scores, then L vectors in [-1, 1]^2.
 struct Example {
@@ -22,7 +22,7 @@ struct Example {
 
   explicit Example(const Place& place) : weights(kLength), by_weight(kLength) {
     std::vector<double> scores(place.begin(), place.begin() + kLength);
-    for (double& e : scores) e *= kScores;
+    for (double& e : scores) e *= kScoreSpread;
     softmax_at(1.0, scores, weights);
     for (std::size_t i = kLength; i < place.size(); ++i) vectors.push_back(2.0 * place[i] - 1.0);
     std::iota(by_weight.begin(), by_weight.end(), std::size_t{0});

@@ -14,7 +14,7 @@ namespace {
 constexpr int kGrid = 4;        // steps between the ends of each coordinate, before climbing
 constexpr double kLast = 1e-7;  // the last step of a climb
 
-double largest(std::span<const double> weights) { return *std::max_element(weights.begin(), weights.end()); }
+double largest_weight(std::span<const double> weights) { return *std::max_element(weights.begin(), weights.end()); }
 
 // Rows of three distinct scores, as coordinates in [0, 1]: how many keys the second group has, then the
 // scores of the winner, the second group and the rest. The winner is the newest key or the oldest: some
@@ -41,7 +41,7 @@ class ThreeScores {
     row_.front() = score(at[1]);
     if (newest) std::reverse(row_.begin(), row_.end());
     weigh_row(normalizer_, head_, row_, weights_);
-    return largest(weights_);
+    return largest_weight(weights_);
   }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 constexpr double kEverySizeUpTo = 12.0;  // of the nearer group; beyond it a factor 1.5 apart
 constexpr double kSizeFactor = 1.5;
 constexpr int kNearGaps = 16, kFarGaps = 4;  // of the grid, before climbing
-constexpr double kLast = 1e-7;
+constexpr double kLastClimb = 1e-7;
 constexpr double kMostSizes = 1e9;  // larger nearer groups are not tried; the ceiling stands
 constexpr int kEntropies = 4096;    // at which the temperature is looked up for the ceiling
 constexpr int kTails = 256;         // cells of the ceiling
@@ -89,7 +89,7 @@ PeakRange surveyed_range(const Rule& rule, const HeadParameters& parameters, dou
       const GroupedRow row{near, at[0] * spread, others - near, at[1] * spread};
       return row.peak(rule.temperature(parameters, row.survey()));
     };
-    high = std::max(high, climbed(best_of_grid<2>({kNearGaps, kFarGaps}, peak_at), peak_at, kLast).value);
+    high = std::max(high, climbed(best_of_grid<2>({kNearGaps, kFarGaps}, peak_at), peak_at, kLastClimb).value);
     near = near < kEverySizeUpTo ? near + 1.0 : std::floor(near * kSizeFactor);
   }
   return {.share = {1.0 / n, high},

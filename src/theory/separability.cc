@@ -9,7 +9,7 @@
 namespace sharpmax::theory {
 namespace {
 
-constexpr double kRounding = 64.0 * std::numeric_limits<double>::epsilon();
+constexpr double kSumRounding = 64.0 * std::numeric_limits<double>::epsilon();
 
 double squares_of(std::span<const double> weights) {
   double sum = 0.0;
@@ -42,7 +42,7 @@ std::vector<double> separability_reaches(const SeparabilityFacts& facts) {
     const double reach = m * m * others + (m * m - 0.5 * delta * delta) * (rest * rest - others);
     // The two parts may cancel to nothing; beyond rounding, below 0 means that the facts contradict each
     // other.
-    if (reach < -kRounding * m * m * sum * sum)
+    if (reach < -kSumRounding * m * m * sum * sum)
       throw Error(ErrorCode::bad_argument, fmt::format("no {} vectors of norm at most {} are all {} apart",
                                                        facts.weights.size(), m, delta));
     reaches.push_back(std::sqrt(std::max(0.0, reach)));
@@ -62,7 +62,7 @@ double counted_separability_lower_bound(const SeparabilityFacts& facts, double r
   const std::vector<double> reaches = separability_reaches(facts);
   // Keys that all lie at the same distance are told apart by no one: rounding must not do it.
   const auto within = std::count_if(reaches.begin(), reaches.end(),
-                                    [&](double reach) { return reach < r * (1.0 - kRounding); });
+                                    [&](double reach) { return reach < r * (1.0 - kSumRounding); });
   return static_cast<double>(within) / static_cast<double>(reaches.size());
 }
 

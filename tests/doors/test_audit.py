@@ -4,12 +4,12 @@ import json
 import pathlib
 import signal
 import subprocess
-import time
 
 import numpy
 import pytest
 
 from tiny_folder import BINARY, TEXT, refused, sharpmax, write_tiny_folder
+from waiting import wait_until
 
 LONG = TEXT * 6
 
@@ -130,8 +130,7 @@ def test_a_killed_audit_goes_on_to_the_same_answer(folder, book, tmp_path):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         rows = tmp_path / "cut.json.rows.npz"
         before = rows.stat().st_mtime_ns if rows.exists() else 0
-        while process.poll() is None and (not rows.exists() or rows.stat().st_mtime_ns == before):
-            time.sleep(0.001)
+        wait_until(lambda: rows.exists() and rows.stat().st_mtime_ns != before, process)
         if process.poll() is not None:
             break
         process.send_signal(signal.SIGKILL)

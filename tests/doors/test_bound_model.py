@@ -16,7 +16,7 @@ LAYERS, HEADS, HEAD_WIDTH, WIDTH, VOCABULARY, CONTEXT = 3, 2, 8, 16, 40, 64
 
 
 def run(*arguments, cwd):
-    return subprocess.run([BINARY, "bound", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=60)
+    return subprocess.run([BINARY, "bound", *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
 
 
 def done(*arguments, cwd):

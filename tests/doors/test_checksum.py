@@ -45,15 +45,15 @@ def test_results_say_which_model_and_when(folder, job):
 
 def test_bounds_of_no_model_and_the_demonstration_say_when():
     for words in (["bound", "--spread", "3", "--json", "-"], ["bound", "--attack", "--json", "-"],
-                  ["attend", "--demo", "--sizes", "16", "--json"]):
+                  ["attend", "--demo", "--sizes", "16", "--json", "-"]):
         done = sharpmax(*words)
         assert done.returncode == 0, done
         assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", json.loads(done.stdout)["created"])
 
 
 def test_inspect_has_it_where_it_reads_everything(folder):
-    assert "sha256" not in json.loads(sharpmax("inspect", folder, "--json").stdout)
-    assert json.loads(sharpmax("inspect", folder, "--check", "--json").stdout)["sha256"] == as_documented(folder)
+    assert "sha256" not in json.loads(sharpmax("inspect", folder, "--json", "-").stdout)
+    assert json.loads(sharpmax("inspect", folder, "--check", "--json", "-").stdout)["sha256"] == as_documented(folder)
     assert f"SHA-256 {as_documented(folder)}\n" in sharpmax("inspect", folder, "--check").stdout.decode()
 
 
@@ -65,7 +65,7 @@ def test_another_byte_is_another_model(folder, tmp_path, part):
     # Still a model: JSON with a space more, or the last weight changed in its last bit.
     (other / part).write_bytes(content + b" " if part.endswith("json") else content[:-4] + bytes([content[-4] ^ 1])
                                + content[-3:])
-    after = json.loads(sharpmax("inspect", other, "--check", "--json").stdout)["sha256"]
+    after = json.loads(sharpmax("inspect", other, "--check", "--json", "-").stdout)["sha256"]
     assert after == as_documented(other) != before
 
 

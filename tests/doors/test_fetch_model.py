@@ -108,7 +108,6 @@ def run_script(folder, **environment):
         env={**os.environ, "SHARPMAX_MODELS": str(folder), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from drawing import SVG, Drawing, assert_sound
-from page_in_browser import HOSTILE, browser  # noqa: F401 (a fixture)
+from page_in_browser import HOSTILE, browser, empty_page  # noqa: F401 (a fixture)
 from synthetic_audit import LENGTHS, synthetic_audit
 from synthetic_results import synthetic_results
 from tiny_folder import refused, sharpmax, write_tiny_folder
@@ -40,7 +40,7 @@ def every_kind(tiny):
     text = ("--text", tiny / "text.txt")
     return {
         "retrieval": synthetic_results("both"), "quick": synthetic_results("quick"), "audit": synthetic_audit(),
-        "demo": asked("attend", "--demo", "--sizes", "16,64,256", "--json"),
+        "demo": asked("attend", "--demo", "--sizes", "16,64,256", "--json", "-"),
         "bound": asked("bound", "--spread", 5.69, "--n", "2,16,128", "--peak", 0.5, "--json", "-"),
         "bound at one n": asked("bound", "--spread", 5.69, "--json", "-"),
         "bound.model": asked("bound", tiny, "--json", "-"),
@@ -368,16 +368,15 @@ MEASURE = """() => {
 
 def test_a_browser_finds_no_text_outside_or_over_another(every_kind, tmp_path, browser):  # noqa: F811
     """The widths that figures reckon with are those of the widest usual font, which is what Debian's Chromium has."""
-    context = browser.new_context(offline=True, viewport={"width": 900, "height": 1200}, color_scheme="dark")
-    page, asked_for = context.new_page(), []
-    page.on("request", lambda request: asked_for.append(request.url))
-    for kind, results in every_kind.items():
-        folder = tmp_path / kind
-        folder.mkdir()
-        for name, path in drawn(folder, results).items():
-            asked_for.clear()
-            page.goto(path.as_uri())
-            found = page.evaluate(MEASURE)
-            assert found["outside"] == [] and found["overlapping"] == [] and found["count"] > 3, (kind, name, found)
-            assert asked_for == [path.as_uri()]
-    context.close()
+    asked_for = []
+    with empty_page(browser, viewport={"width": 900, "height": 1200}, color_scheme="dark") as page:
+        page.on("request", lambda request: asked_for.append(request.url))
+        for kind, results in every_kind.items():
+            folder = tmp_path / kind
+            folder.mkdir()
+            for name, path in drawn(folder, results).items():
+                asked_for.clear()
+                page.goto(path.as_uri())
+                found = page.evaluate(MEASURE)
+                assert found["outside"] == [] and found["overlapping"] == [] and found["count"] > 3, (kind, name, found)
+                assert asked_for == [path.as_uri()]

@@ -17,7 +17,7 @@ SMALL = ("--sizes", "16,64,200", "--test-sizes", "16,256", "--sets-scale", 0.125
 
 
 def run(command, *arguments, cwd, **more):
-    return subprocess.run([BINARY, command, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300, **more)
+    return subprocess.run([BINARY, command, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, **more)
 
 
 def done(command, *arguments, cwd):

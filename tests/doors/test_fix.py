@@ -3,11 +3,11 @@ cut short goes on to the same answer, and that the answer does not depend on the
 import json
 import signal
 import subprocess
-import time
 
 import pytest
 
 from tiny_folder import BINARY, refused, sharpmax, write_tiny_folder
+from waiting import wait_until
 
 SMALL = ["--tokens", 200, "--length", 128, "--threads", 1]
 TASK = "".join(json.dumps({"prompt": f"It was the age of {word}, it was", "answer": answer}) + "\n"
@@ -128,11 +128,7 @@ def test_killed_runs_go_on_to_the_same_answer(words, tmp_path):
     assert sharpmax(*slow, "--json", whole).returncode == 0
     process = subprocess.Popen([BINARY, *map(str, slow), "--json", str(cut)], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 60
-    while time.monotonic() < end and process.poll() is None:
-        if cut.exists() and len(json.loads(cut.read_text())["trials"]) >= 1:
-            break
-        time.sleep(0.002)
+    wait_until(lambda: cut.exists() and json.loads(cut.read_text())["trials"], process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = json.loads(cut.read_text())
@@ -153,9 +149,13 @@ def test_a_file_of_other_settings_is_not_resumed(words, tmp_path):
     results = json.loads(file.read_text())
     results["trials"][1]["rule"] = "softmax:beta=7"
     file.write_text(json.dumps(results))
-    assert "trial 1 of the earlier run is 'softmax:beta=7'" in refused(3, *words, "--json", file, "--resume")
+    done = sharpmax(*words, "--json", file, "--resume")
+    told, sentence = done.stderr.decode().splitlines()  # where it goes on is said first
+    assert done.returncode == 3 and told.startswith("resuming: ") and "trial 1 of the earlier run is 'softmax:beta=7'" in sentence
+    file.write_text('{"schema": "sharpmax.fix/1", "settings"')
+    assert "not results that can be resumed" in refused(3, *words, "--json", file, "--resume")
     file.write_text("{")
-    assert "cannot be resumed" in refused(3, *words, "--json", file, "--resume").replace("can be", "cannot be")
+    assert "is not a result of schema sharpmax.fix/1" in refused(2, *words, "--json", file, "--resume")
 
 
 def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):

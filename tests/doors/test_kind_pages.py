@@ -6,7 +6,7 @@ import re
 
 import pytest
 import synthetic_kinds
-from page_in_browser import COLUMNS_WITH, browser, opened, percent, write_page  # noqa: F401
+from page_in_browser import COLUMNS_WITH, browser, opened, percent, playground_settled, wake_playground, write_page  # noqa: F401
 from synthetic_kinds import EVERY_KIND, hostile
 from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
 
@@ -54,11 +54,7 @@ def made(folder):
     found = {}
     for kind, words in words_of(folder).items():
         saved, page = folder / f"{kind}.json", folder / f"{kind}.html"
-        if kind == "demo":
-            done = sharpmax(*words, "--json", "-o", page)
-            saved.write_bytes(done.stdout)
-        else:
-            done = sharpmax(*words, "--json", saved, "-o", page, "--figures", folder / f"{kind}-figures")
+        done = sharpmax(*words, "--json", saved, "-o", page, "--figures", folder / f"{kind}-figures")
         assert done.returncode == 0, done.stderr
         found[kind] = json.loads(saved.read_text()), page
     return found
@@ -325,10 +321,11 @@ def test_an_unfinished_fix_is_not_judged(browser, synthetic):  # noqa: F811
 def test_the_playground_is_lent_a_row(browser, synthetic, kind, name):  # noqa: F811
     with opened(browser, synthetic(EVERY_KIND[kind](), f"lent-{kind}"), place="#playground") as page:
         row = page.locator("#playground-row")
-        row.wait_for()
+        playground_settled(page)
         assert row.evaluate("(box) => box.selectedOptions[0].textContent") == name
         if kind == "model":
             page.click("[data-head='0.3']")
+            playground_settled(page)
             assert row.evaluate("(box) => box.selectedOptions[0].textContent") == "head 0.3: one score 23.0 above all others"
 
 
@@ -336,6 +333,7 @@ def test_the_playground_is_lent_a_row(browser, synthetic, kind, name):  # noqa: 
 def test_hostile_strings_are_shown_and_do_nothing(browser, synthetic, kind):  # noqa: F811
     results = hostile(EVERY_KIND[kind]())
     with opened(browser, synthetic(results, f"hostile-{kind}"), 375) as page:
+        wake_playground(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
         for box in page.query_selector_all("select"):
             box.select_option(index=1)
@@ -366,7 +364,7 @@ def test_what_does_not_fit_is_left_out_and_said(browser, synthetic):  # noqa: F8
 @pytest.mark.parametrize("words", [("attend",), ("bound",), ("fix",), ("perplexity",)], ids=lambda words: words[0])
 def test_help_tells_of_the_page_and_of_its_figures(words):
     text = " ".join(sharpmax(*words, "--help").stdout.decode().split())
-    assert "page that needs nothing but itself" in text and "--figures DIR" in text
+    assert "one self-contained HTML page" in text and "--figures DIR" in text
 
 
 def test_a_page_does_not_take_the_place_of_data(folder):

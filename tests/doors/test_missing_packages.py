@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-LISTED = {line.strip() for line in (REPOSITORY / "scripts/packages.txt").read_text().splitlines() if line[:1].isalpha()}
+LISTED = {line.strip() for name in ("packages.txt", "packages-test.txt")
+          for line in (REPOSITORY / "scripts" / name).read_text().splitlines() if line[:1].isalpha()}
 
 
 def configure(folder, *options, **environment):

@@ -11,7 +11,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from packed_lists import unpacked
-from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, opened, write_page  # noqa: F401
+from page_in_browser import (  # noqa: F401
+    HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, frames, go, opened, wake_playground, write_page)
 from synthetic_pages import PAGES, made  # noqa: F401
 from synthetic_results import synthetic_results
 
@@ -49,21 +50,19 @@ def table_of(raw):
 def pixels_of(browser, png):
     """(width, height, share of pixels by colour) of a PNG, as the browser reads it."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    context = browser.new_context(offline=True)
-    found = context.new_page().evaluate("""async (text) => {
-      const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]));
-      const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
-      pen.drawImage(image, 0, 0);
-      const {data} = pen.getImageData(0, 0, image.width, image.height);
-      const shares = {};
-      for (let i = 0; i < data.length; i += 4) {
-        const colour = "#" + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, "0")).join("");
-        shares[colour] = (shares[colour] ?? 0) + 4 / data.length;
-      }
-      return [image.width, image.height, shares];
-    }""", base64.b64encode(png).decode())
-    context.close()
-    return found
+    with empty_page(browser) as page:
+        return page.evaluate("""async (text) => {
+          const image = await createImageBitmap(new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]));
+          const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+          pen.drawImage(image, 0, 0);
+          const {data} = pen.getImageData(0, 0, image.width, image.height);
+          const shares = {};
+          for (let i = 0; i < data.length; i += 4) {
+            const colour = "#" + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, "0")).join("");
+            shares[colour] = (shares[colour] ?? 0) + 4 / data.length;
+          }
+          return [image.width, image.height, shares];
+        }""", base64.b64encode(png).decode())
 
 
 def test_a_chart_as_csv_has_the_numbers_of_the_results(browser, made):
@@ -214,11 +213,6 @@ def head_shown(page):
     return page.text_content("#head h3").removeprefix("Head ")
 
 
-def go(page, place):
-    page.evaluate("(place) => { location.hash = place; }", place)
-    page.wait_for_timeout(50)
-
-
 def in_sight(page, selector):
     return page.eval_on_selector(selector, """(part) => {
       const {top, bottom} = part.getBoundingClientRect();
@@ -235,7 +229,8 @@ def test_an_address_leads_to_a_head_and_a_choice_is_put_into_it(browser, made):
         page.click("[data-head='3.0']")
         assert page.evaluate("location.hash") == "#head-3.0" and head_shown(page) == "3.0"
         page.locator("#contents").get_by_role("link", name="By length").click()
-        page.wait_for_timeout(600)  # scrolling is smooth
+        page.wait_for_function("() => location.hash === '#by-length'")
+        frames(page)
         assert in_sight(page, "#by-length h2") and head_shown(page) == "3.0"
 
 
@@ -249,15 +244,17 @@ def test_addresses_within_a_page_of_several_results(browser, made):
         assert page.text_content("#tabs [aria-current]").startswith("2: audit") and head_shown(page) == "0.1"
         assert len(page.query_selector_all("main > section#heads")) == 1
         page.locator("#contents").get_by_role("link", name="The worst heads").click()
-        page.wait_for_timeout(600)
-        assert page.evaluate("location.hash") == "#2/worst" and in_sight(page, "#worst h2")
+        page.wait_for_function("() => location.hash === '#2/worst'")
+        frames(page)
+        assert in_sight(page, "#worst h2")
         page.locator("#tabs").get_by_role("link", name="1: retrieval").click()
         page.wait_for_selector("#accuracy")
         # The way to the results for those who read by keyboard changes no view.
         page.focus(".skip")
         page.keyboard.press("Enter")
-        page.wait_for_timeout(50)
-        assert page.evaluate("document.activeElement.id") == "main" and page.query_selector("#accuracy")
+        page.wait_for_function("() => document.activeElement.id === 'main'")
+        frames(page)
+        assert page.query_selector("#accuracy")
 
 
 NOWHERE = ["#%", "#%E0%A4%A", "#head-99.1", "#head-", "#2/head-<img src=x onerror=pwned=1>", "#9", "#/", "#__proto__",
@@ -298,6 +295,7 @@ LARGE = ["retrieval", "audit", "combined"]  # in every look; the others in two, 
 def test_axe_finds_nothing_and_the_page_fits(browser, made, kind, width, scheme):
     """And a picture of the page is kept, to be looked at."""
     with opened(browser, made(kind)[1], width, scheme) as page:
+        wake_playground(page)
         SCREENSHOTS.mkdir(exist_ok=True)
         page.screenshot(path=SCREENSHOTS / f"{kind.replace(' ', '-')}-{width}-{scheme}.png", full_page=True)
         unfold(page)
@@ -309,6 +307,7 @@ def test_axe_finds_nothing_and_the_page_fits(browser, made, kind, width, scheme)
 @pytest.mark.parametrize("place", ["#1", "#2"])
 def test_axe_finds_nothing_in_the_views_of_several_results(browser, made, place):
     with opened(browser, made("combined")[1], 375, "dark", place) as page:
+        wake_playground(page)
         page.evaluate(AXE.read_text() + ";")
         assert page.evaluate(VIOLATIONS) == []
 
@@ -340,6 +339,7 @@ MISSED = """() => [...document.querySelectorAll("a[href], button, input, select,
 @pytest.mark.parametrize("kind", PAGES)
 def test_everything_is_reached_by_tab_and_its_focus_is_seen(browser, made, kind):
     with opened(browser, made(kind)[1]) as page:
+        wake_playground(page)  # whoever is faster than it would pass by its controls
         stops = []
         for _ in range(400):
             page.keyboard.press("Tab")
@@ -361,7 +361,8 @@ def test_a_page_prints_on_white_without_its_controls(browser, made, kind, tmp_pa
         assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(0, 0, 0)"
         assert [part for part in page.query_selector_all(".tools, .controls, nav, .readout") if part.is_visible()] == []
         page.set_viewport_size({"width": 700, "height": 900})
-        page.wait_for_timeout(100)
+        page.wait_for_function("() => innerWidth === 700")
+        frames(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
         paper = page.pdf(format="A4")
         assert paper[:5] == b"%PDF-" and len(paper) > 20_000

@@ -14,7 +14,7 @@ import urllib.parse
 import numpy as np
 import pytest
 import sharpmax
-from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, opened, write_page  # noqa: F401
+from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, opened, playground_settled, write_page  # noqa: F401
 from synthetic_audit import synthetic_audit
 from synthetic_results import synthetic_results
 
@@ -104,7 +104,7 @@ def expect_same_as_the_library(page, rule, temperature):
 
 
 def family():
-    told = json.loads(subprocess.run([BINARY, "attend", "--list", "--json"], capture_output=True, check=True).stdout)
+    told = json.loads(subprocess.run([BINARY, "attend", "--list", "--json", "-"], capture_output=True, check=True).stdout)
     return [member for member in told["normalizers"] if not member["needs_queries_and_keys"]]
 
 
@@ -129,7 +129,7 @@ def test_a_row_of_the_most_keys_is_the_librarys_too(browser, path):  # noqa: F81
 
 
 def test_numbers_read_as_they_do_natively(browser, path):  # noqa: F811
-    """emscripten's library has no floating-point from_chars: another function reads them there."""
+    """The module's C++ library has no floating-point from_chars: another function reads them there."""
     with opened(browser, path) as page:
         go(page, row="needle", n=64, rule="entropy_target")
         for text in ["0.1", "1e-3", ".5", "5.", "1e0", "0.30000000000000004", "+1", "0x1", "1e", "inf", "nan", "1e999", "1,5", "--1", "1e-400", "",
@@ -315,7 +315,7 @@ def test_presets_show_what_they_say(browser, path):  # noqa: F811
 
         def press(name):
             page.click(f"#playground button:text-is('{name}')")
-            page.wait_for_timeout(400)
+            playground_settled(page)
             assert len(page.text_content("#playground .presets .note")) > 40
         press("softmax loses a needle")
         lost = statistics_shown(page, "softmax")
@@ -342,27 +342,31 @@ def test_without_the_module_a_note_stands_in_its_place(browser, tmp_path):  # no
     path = write_page(synthetic_results("quick"), tmp_path / "page.html", MAKER.parent / "make_report_page_without_playground")
     with opened(browser, path, place="#playground") as page:
         note = page.text_content("#playground .note")
-        assert note == "The playground was left out: this build had no emcc (scripts/setup installs it)."
+        assert note.startswith("This page has no playground") and "make build" in note
         assert page.query_selector("#playground input") is None
 
 
 def test_a_browser_without_webassembly_gets_a_sentence(browser, path):  # noqa: F811
-    context = browser.new_context(offline=True)
-    page, said = context.new_page(), []
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.add_init_script("delete window.DecompressionStream")
-    page.goto(path.as_uri() + "#playground")
-    page.wait_for_function("() => document.querySelector('#playground .note').textContent.includes('WebAssembly')")
-    context.close()
+    said = []
+    with empty_page(browser) as page:
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.add_init_script("delete window.DecompressionStream")
+        page.goto(path.as_uri() + "#playground")
+        playground_settled(page)
+        assert "WebAssembly" in page.text_content("#playground .note")
     assert said == []
 
 
 def test_the_module_waits_until_the_reader_comes_near(browser, path):  # noqa: F811
     with opened(browser, path) as page:
-        page.wait_for_timeout(300)
+        # The page's own observer was told before this one, which was made after it.
+        page.evaluate("""() => new Promise((told) => new IntersectionObserver(() => told()).observe(
+            document.getElementById("playground")))""")
+        assert page.get_attribute("#playground .playground", "data-state") == "asleep"
         assert page.query_selector("#playground td[data-value]") is None
         page.evaluate("document.getElementById('playground').scrollIntoView()")
-        page.wait_for_selector("#playground td[data-value]")
+        playground_settled(page)
+        assert page.query_selector("#playground td[data-value]")
 
 
 @pytest.mark.parametrize("width,scheme", LOOKS)
@@ -374,25 +378,34 @@ def test_it_fits_and_is_drawn(browser, path, width, scheme):  # noqa: F811
         page.wait_for_function("""() => document.querySelectorAll('#playground canvas').length >= 2""")
 
 
-@pytest.mark.serial
-def test_the_slowest_rule_follows_a_slider_at_the_most_keys(browser, path):  # noqa: F811
-    with opened(browser, path) as page:
-        go(page, row="needle", gap=6, n=65536, t=1, rule="peak_target:weight=0.99")
-        page.wait_for_timeout(1500)  # the curve over lengths is worked out meanwhile
-        times = page.evaluate("""async () => {
-          const range = document.getElementById("playground-t");
-          const numbers = document.querySelector("#playground .outcome .scroll");
-          const times = [];
-          for (let i = 0; i < 9; ++i) {
-            const began = performance.now();
-            range.stepDown();
-            range.dispatchEvent(new Event("input", {bubbles: true}));
-            await new Promise((done) => {
-              const seen = new MutationObserver(() => (seen.disconnect(), done()));
-              seen.observe(numbers, {childList: true});
-            });
-            times.push(performance.now() - began);
-          }
-          return times;
-        }""")
-        assert sorted(times)[len(times) // 2] < 100, times
+# Counts, in window.weighed, how often the module weighs a row.
+COUNT_WEIGHINGS = """() => {
+  const {Instance} = WebAssembly;
+  window.weighed = 0;
+  WebAssembly.Instance = function (...given) {
+    const {sharpmax_weigh: weigh, ...others} = new Instance(...given).exports;
+    return {exports: {...others, sharpmax_weigh: (...row) => (++window.weighed, weigh(...row))}};
+  };
+}"""
+SLIDE = """async (steps) => {
+  const range = document.getElementById("playground-t");
+  window.weighed = 0;
+  for (let i = 0; i < steps; ++i) {
+    range.stepDown();
+    range.dispatchEvent(new Event("input", {bubbles: true}));
+  }
+  await new Promise((done) => requestAnimationFrame(() => done()));
+  return window.weighed;
+}"""
+
+
+def test_a_slider_costs_one_row_for_each_rule_and_frame_however_fast_it_moves(browser, path):  # noqa: F811
+    """The curve over lengths, which takes far longer, waits until the reader pauses."""
+    with empty_page(browser) as page:
+        page.add_init_script(f"({COUNT_WEIGHINGS})()")
+        page.goto(path.as_uri() + place(row="needle", gap=6, n=65536, t=1, rule="entropy_target"))
+        shown_of(page, "entropy_target", 65536)
+        for steps in (1, 5):
+            playground_settled(page)
+            assert page.evaluate("window.weighed") > 20  # of the curve
+            assert page.evaluate(SLIDE, steps) == 2  # softmax and the rule

@@ -49,10 +49,11 @@ WRONG = {
 def test_files_that_are_no_results_are_refused(folder, name):
     text, words = WRONG[name]
     (folder / "wrong.json").write_text(text)
-    (folder / "kept.html").write_text("before")
+    page = '<!doctype html><meta name="generator" content="sharpmax">before'
+    (folder / "kept.html").write_text(page)
     said = refused(3, "report", folder / "wrong.json", "-o", folder / "kept.html")
     assert words in said
-    assert (folder / "kept.html").read_text() == "before"
+    assert (folder / "kept.html").read_text() == page
 
 
 def test_wrong_words_are_refused(folder):

@@ -4,13 +4,13 @@ import json
 import math
 import signal
 import subprocess
-import time
 
 import pytest
 import torch
 import transformers
 
 from tiny_folder import BINARY, TEXT, refused, sharpmax, write_tiny_folder
+from waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 
 def run_json(folder, *words):
-    done = sharpmax("run", folder, "--json", "--tokens", 24, *words)
+    done = sharpmax("run", folder, "--json", "-", "--tokens", 24, *words)
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 
@@ -68,7 +68,7 @@ def test_chat_wraps_the_prompt_as_the_template_does(folder):
 
 
 def test_inspect_says_that_it_runs(folder):
-    found = json.loads(sharpmax("inspect", folder, "--json").stdout)
+    found = json.loads(sharpmax("inspect", folder, "--json", "-").stdout)
     assert found["architecture"] == {"name": "llama", "runs_here": True, "why_not": None}
 
 
@@ -175,9 +175,7 @@ def test_a_killed_run_goes_on_to_the_same_answer(folder, tmp_path):
     words = [BINARY, "perplexity", folder, "--text", tmp_path / "long.txt", "--length", "64", "--json"]
     subprocess.run([*words, whole], check=True, capture_output=True)
     running = subprocess.Popen([*words, cut], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.time() + 60
-    while time.time() < deadline and not (cut.exists() and json.loads(cut.read_text())["chunks"]):
-        time.sleep(0.01)
+    wait_until(lambda: cut.exists() and json.loads(cut.read_text())["chunks"], running)
     running.send_signal(signal.SIGKILL)
     running.wait()
     first = json.loads(cut.read_text())
@@ -215,7 +213,7 @@ def test_interrupting_generation_exits_130(folder):
     assert running.stdout.read(1)
     running.send_signal(signal.SIGINT)
     running.stdout.read()
-    assert running.wait(timeout=20) == 130
+    assert running.wait() == 130
 
 
 def test_the_table_fits_80_columns(folder):

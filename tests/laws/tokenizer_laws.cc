@@ -1,8 +1,7 @@
-// Laws of tokenizers: what goes in comes out, however it is cut, and in time.
+// Laws of tokenizers: what goes in comes out, however it is cut, after a number of steps that grows as its length.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <string>
 
@@ -43,7 +42,7 @@ TEST(TokenizerLaws, ByteLevelTextsComeBackByteForByte) {
 
 std::string with_plain_spaces(std::string text) {
   for (std::size_t at = text.find("\xe2\x96\x81"); at != std::string::npos; at = text.find("\xe2\x96\x81"))
-    text.replace(at, 3, " ");
+    text.replace(at, 3, 1, ' ');
   return text;
 }
 
@@ -98,7 +97,9 @@ TEST(TokenizerLaws, TheQueueJoinsAsOneWouldByHand) {
         cell = Join{static_cast<double>(random.size(0, 30)), made++};  // equal orders: the left one first
       if (random.uniform() < 0.02) break;
     }
+    std::size_t lookups = 0;
     const auto find = [&](const Symbol& left, const Symbol& right) {
+      ++lookups;
       return table[static_cast<std::size_t>(left.token)][static_cast<std::size_t>(right.token)];
     };
     std::vector<Symbol> word;
@@ -107,6 +108,7 @@ TEST(TokenizerLaws, TheQueueJoinsAsOneWouldByHand) {
       word.push_back({static_cast<Token>(random.size(0, static_cast<std::size_t>(letters) - 1)), i, 1});
     std::vector<Symbol> naive = word;
     join_neighbours(word, find);
+    EXPECT_LE(lookups, 3 * size);  // every pair once, and two new ones for each of at most size - 1 joins
     join_naively(naive, find);
     ASSERT_EQ(word.size(), naive.size());
     for (std::size_t i = 0; i < word.size(); ++i) {
@@ -117,6 +119,7 @@ TEST(TokenizerLaws, TheQueueJoinsAsOneWouldByHand) {
   });
 }
 
+// A step for each pair of bytes would be met by the runner's limit: it takes hours.
 TEST(TokenizerLaws, AMillionBytesOfOneThingAreAWordLikeAnyOther) {
   Random random(1);
   const auto bytes = make_byte_level_bpe(byte_level_vocabulary(random, 200, "llama-bpe"));
@@ -125,11 +128,8 @@ TEST(TokenizerLaws, AMillionBytesOfOneThingAreAWordLikeAnyOther) {
     std::string text;
     while (text.size() < 1'000'000) text += unit;
     for (const std::string& run : {text, text + "x"}) {
-      const auto began = std::chrono::steady_clock::now();
       EXPECT_EQ(bytes->decode(bytes->encode(run, SpecialText::as_tokens)), as_llama_cpp_reads(run));
       EXPECT_EQ(pieces->decode(pieces->encode(run, SpecialText::as_tokens)), run);
-      // Both take a second or so even under sanitizers; the square of a megabyte takes hours.
-      EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60)) << unit;
     }
   }
 }

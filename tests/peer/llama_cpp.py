@@ -14,7 +14,6 @@ import ctypes
 import importlib.util
 import pathlib
 import struct
-import time
 
 import numpy
 
@@ -309,24 +308,19 @@ class Context:
                 found[start + at] = numpy.ctypeslib.as_array(row, (self.model.vocabulary_size,))
         return found
 
-    def prompt_seconds(self, tokens):
+    def read_prompt(self, tokens):
         """From an empty cache to the logits of the last token."""
         self.shorten(0)
-        began = time.perf_counter()
         for start in range(0, len(tokens), self.batch_size):
             part = tokens[start : start + self.batch_size]
             last = len(part) - 1 if start + len(part) == len(tokens) else -1
             self.decode(part, lambda at: at == last)
         self.call.llama_synchronize(self.handle)
-        return time.perf_counter() - began
 
-    def generation_seconds(self, tokens):
-        """One by one, each to its logits, after those in the cache, which is then as before."""
+    def read_one_by_one(self, tokens):
+        """As in generating: each to its logits, after those in the cache, which is then as before."""
         length = self.length()
-        began = time.perf_counter()
         for token in tokens:
             self.decode([token], lambda at: True)
             self.call.llama_synchronize(self.handle)
-        seconds = time.perf_counter() - began
         self.shorten(length)
-        return seconds

@@ -67,7 +67,7 @@ def peak_memory(*words):
 
 def test_memory_grows_with_the_cache_and_not_with_its_square():
     model_or_skip()
-    short, long = 1024, 3072
+    short, long = 1024, 2048
     used = [peak_memory("audit", MODEL, "--text", BOOK, "--lengths", f"64,{length}", "--excerpts", 1) for length in (short, long)]
     cache = 30 * 2 * 3 * 64 * 4 * (long - short)  # layers, keys and values, heads, features, bytes
     matrix = 9 * 4 * (long ** 2 - short ** 2)  # the weights of one layer's heads, if they were held

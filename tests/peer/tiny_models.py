@@ -76,7 +76,7 @@ def make(name, folder):
 def ours(folder, tokens, tmp_path, **words):
     out = tmp_path / "logits"
     wish = {"model": str(folder), "tokens": tokens, "out": str(out), **words}
-    answer = subprocess.run([TOOL], input=json.dumps(wish) + "\n", capture_output=True, text=True, timeout=600)
+    answer = subprocess.run([TOOL], input=json.dumps(wish) + "\n", capture_output=True, text=True)
     reply = json.loads(answer.stdout)
     assert reply.get("written"), reply
     return numpy.fromfile(out, numpy.float32).reshape(len(tokens), reply["vocabulary"])

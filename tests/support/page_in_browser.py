@@ -12,11 +12,12 @@ from playwright.sync_api import sync_playwright
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAKER = pathlib.Path(os.environ.get("SHARPMAX_BINARY", ROOT / "build/sharpmax")).parent / "tests/make_report_page"
 CHROMIUM = shutil.which("chromium")
+PATIENCE = 180_000  # milliseconds: more than the busiest machine needs for one step
 LOOKS = [(375, "light"), (375, "dark"), (1280, "light"), (1280, "dark")]
 
 
 def write_page(results, path, maker=MAKER):
-    done = subprocess.run([str(maker)], input=json.dumps(results).encode(), capture_output=True, timeout=60)
+    done = subprocess.run([str(maker)], input=json.dumps(results).encode(), capture_output=True)
     assert done.returncode == 0, done.stderr
     path.write_bytes(done.stdout)
     return path
@@ -25,27 +26,73 @@ def write_page(results, path, maker=MAKER):
 @pytest.fixture(scope="module")
 def browser():
     assert CHROMIUM, "chromium is not there; scripts/setup test installs it"
+    with started_browser() as started:
+        yield started
+
+
+@contextlib.contextmanager
+def started_browser():
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM)
+        started = playwright.chromium.launch(executable_path=CHROMIUM, timeout=PATIENCE)
         yield started
         started.close()
 
 
 @contextlib.contextmanager
+def empty_page(browser, **options):
+    """Offline; what the page would glide to it jumps to."""
+    context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+    context.set_default_timeout(PATIENCE)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+@contextlib.contextmanager
 def opened(browser, path, width=1280, scheme="light", place=""):
     """The page, and on leaving: it was silent and asked for nothing but itself."""
-    context = browser.new_context(offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page, said, asked = context.new_page(), [], []
-    # Chromium remarks on the tests' own reading of pixels.
-    page.on("console", lambda m: "willReadFrequently" in m.text or said.append(m.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(path.as_uri() + place)
-    page.wait_for_selector("#provenance")
-    yield page
-    context.close()
+    said, asked = [], []
+    with empty_page(browser, viewport={"width": width, "height": 900}, color_scheme=scheme) as page:
+        # Chromium remarks on the tests' own reading of pixels.
+        page.on("console", lambda m: "willReadFrequently" in m.text or said.append(m.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri() + place)
+        page.wait_for_selector("#provenance")
+        yield page
     assert said == []
     assert [url.split("#")[0] for url in asked] == [path.as_uri()]
+
+
+def frames(page):
+    """Until the page has drawn what it was told: what is asked for in one frame is there after the next."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+
+
+def go(page, place):
+    """To an address within the page, which has then been followed."""
+    page.evaluate("""(place) => new Promise((done) => {
+      const before = location.href;
+      addEventListener("hashchange", () => done(), {once: true});
+      location.hash = place;
+      if (location.href === before) done();
+    })""", place)
+    frames(page)
+
+
+def playground_settled(page):
+    """Until the playground shows all that it was asked for. It wakes when the reader comes near."""
+    page.wait_for_selector("#playground [data-state=ready]", state="attached")
+
+
+def wake_playground(page):
+    """Until the page has grown by all that it loads late; some pages have no playground. The reader is at its top again."""
+    if page.query_selector("#playground"):
+        page.evaluate("document.getElementById('playground').scrollIntoView()")
+        playground_settled(page)
+        page.evaluate("scrollTo(0, 0)")
+    frames(page)
 
 
 def percent(share):

@@ -39,7 +39,7 @@ def write_tiny_folder(path):
 
 
 def sharpmax(*words, **options):
-    return subprocess.run([BINARY, *map(str, words)], capture_output=True, timeout=120, **options)
+    return subprocess.run([BINARY, *map(str, words)], capture_output=True, **options)
 
 
 def refused(code, *words, **options):

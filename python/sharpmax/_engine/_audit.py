@@ -23,7 +23,9 @@ from ._verb import (
 from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording(
-    "audit", flags=("special", "all", "resume", "chat"), files=(*MODEL_FILES, "json", "report", "figures")
+    "audit",
+    flags=("special", "all", "resume", "chat", "overwrite"),
+    files=(*MODEL_FILES, "json", "report", "figures"),
 )
 
 
@@ -175,6 +177,7 @@ def audit(
     report: typing.Optional[Path] = None,
     figures: typing.Optional[Path] = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: Progress = None,
 ) -> typing.Union[AuditResult, AnalysisResult, ProbeResult]:
     """Every head of a model, and where it goes blunt: an AuditResult.
@@ -199,6 +202,7 @@ def audit(
     json, resume             a file to which what was measured is saved as it comes, and from which a run goes on
     report                   a file for the HTML page
     figures                  a directory for its figures, SVG
+    overwrite                replace existing files of another kind; an input is never replaced
     """
     given = given_of(audit, locals())
     for keyword in ("model", "progress"):

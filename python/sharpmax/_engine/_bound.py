@@ -11,7 +11,9 @@ from ._tables import Table
 from ._verb import ModelLike, NormalizerLike, Path, model_operand
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("bound", flags=("all", "attack"), files=("json", "report", "figures"), repeated=("normalizer",))
+_WORDING = Wording(
+    "bound", flags=("all", "attack", "overwrite"), files=("json", "report", "figures"), repeated=("normalizer",)
+)
 
 
 def _keys(n: float) -> typing.Union[int, float]:
@@ -114,6 +116,7 @@ def bound(
     json: typing.Optional[Path] = None,
     report: typing.Optional[Path] = None,
     figures: typing.Optional[Path] = None,
+    overwrite: bool = False,
     attack: bool = False,
     seed: int = 1,
     all: bool = False,  # noqa: A002  the command's word
@@ -138,6 +141,7 @@ def bound(
     json        a file to write the results to
     report      a file for the HTML page
     figures     a directory for its figures, SVG
+    overwrite   replace existing files of another kind; an input is never replaced
     seed        where the attack begins
     all         str() of the result shows every head of the model
     rope_scaling, rope_base, threads   of a model

@@ -11,7 +11,7 @@ from ._tables import Table
 from ._verb import Path
 from ._words import Wording, given_of, keywords_of, path_text
 
-_WORDING = Wording("fit", files=("json", "csv"))
+_WORDING = Wording("fit", flags=("overwrite",), files=("json", "csv"))
 
 
 @results_of("sharpmax.fit/1")
@@ -63,6 +63,7 @@ def fit(
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
     csv: typing.Optional[Path] = None,
+    overwrite: bool = False,
     progress: Progress = None,
 ) -> FitResult:
     """Refits adaptive temperature to a head that retrieve() trained (`head_files` of its result).
@@ -79,6 +80,7 @@ def fit(
     sets_scale                times 1,024 sets of every size; None: 1
     threads                   None: OpenMP's; the results do not depend on it
     json, csv                 files to write besides
+    overwrite                 replace existing files of another kind; an input is never replaced
     """
     given = given_of(fit, locals())
     for keyword in ("head", "progress"):

@@ -13,7 +13,7 @@ from ._words import Wording, given_of, keywords_of
 
 _WORDING = Wording(
     "fix",
-    flags=("chat", "no_search", "resume"),
+    flags=("chat", "no_search", "resume", "overwrite"),
     files=("task", "table", "json", "report", "figures"),
     repeated=("rule",),
 )
@@ -81,6 +81,7 @@ def fix(
     report: typing.Optional[Path] = None,
     figures: typing.Optional[Path] = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: Progress = None,
 ) -> FixResult:
     """Tries normalizers on a real model, on one part of a text and of a task; the best is tested on the other part.
@@ -100,6 +101,7 @@ def fix(
     json, resume             a file to which every finished trial is saved at once, and from which a run goes on
     report                   a file for the HTML page
     figures                  a directory for its figures, SVG
+    overwrite                replace existing files of another kind; an input is never replaced
     """
     given = given_of(fix, locals())
     for keyword in ("model", "progress"):

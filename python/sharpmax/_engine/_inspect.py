@@ -8,10 +8,10 @@ from ._progress import Progress
 from ._result import Result, results_of
 from ._run import run
 from ._tables import Table
-from ._verb import ModelLike, model_operand
+from ._verb import ModelLike, Path, model_operand
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("inspect", flags=("tensors", "check"))
+_WORDING = Wording("inspect", flags=("tensors", "check", "overwrite"), files=("json",))
 
 
 @results_of("sharpmax.inspect/1")
@@ -62,6 +62,8 @@ def inspect(
     tensors: bool = False,
     check: bool = False,
     threads: typing.Optional[int] = None,
+    json: typing.Optional[Path] = None,
+    overwrite: bool = False,
     progress: Progress = None,
 ) -> InspectResult:
     """What is in a model file: architecture, shape, tokenizer, types, tensors and metadata, and whether it runs here.
@@ -70,6 +72,7 @@ def inspect(
     tensors  str() of the result names every tensor, not one line for those that differ in the layer alone
     check    look at every weight; `ok` is then False if one is NaN or infinite
     threads  for the check; None: OpenMP's
+    json, overwrite   a file to write the results to; replace an existing file of another kind, never an input
     """
     given = given_of(inspect, locals())
     for keyword in ("model", "progress"):

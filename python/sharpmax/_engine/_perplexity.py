@@ -23,7 +23,9 @@ from ._verb import (
 )
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("perplexity", flags=("special", "resume"), files=(*MODEL_FILES, "json", "report", "figures"))
+_WORDING = Wording(
+    "perplexity", flags=("special", "resume", "overwrite"), files=(*MODEL_FILES, "json", "report", "figures")
+)
 
 
 @results_of("sharpmax.perplexity/1")
@@ -77,6 +79,7 @@ def perplexity(
     report: typing.Optional[Path] = None,
     figures: typing.Optional[Path] = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: Progress = None,
 ) -> PerplexityResult:
     """A model's loss on a text, by position. The text is cut into chunks, each read from an empty cache.
@@ -95,6 +98,7 @@ def perplexity(
     json, resume             a file to which every finished chunk is saved at once, and from which a run goes on
     report                   a file for the HTML page
     figures                  a directory for its figures, SVG
+    overwrite                replace existing files of another kind; an input is never replaced
     """
     given = given_of(perplexity, locals())
     for keyword in ("model", "progress"):

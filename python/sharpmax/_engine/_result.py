@@ -15,6 +15,31 @@ from ._words import Path
 Json = typing.Dict[str, typing.Any]
 
 
+def _check_output(path: Path, kind: str, overwrite: bool, source: bytes) -> None:
+    try:
+        _core.check_output("path", os.fsencode(path), kind, overwrite, source)
+    except ValueError as error:
+        raise told_in_python(error, ("overwrite",)) from None
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """By a rename, so that the file is written whole or not at all. Devices and pipes are written as they are."""
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    temporary = f"{target}.{os.getpid()}.partial"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
 class Result:
     """What a verb found.
 
@@ -32,6 +57,7 @@ class Result:
         self.notes = tuple(notes)
         self.ok = ok
         self._text = text
+        self._source = b""  # the file that load_result() read
 
     @classmethod
     def of(cls, outcome: Outcome) -> "Result":
@@ -54,18 +80,13 @@ class Result:
         """The numbers that matter most, as rows."""
         raise NotImplementedError
 
-    def save(self, path: Path) -> None:
-        """Writes `data` as JSON; load_result() reads it, and so does whatever reads the command's --json."""
-        temporary = f"{os.fspath(path)}.partial"
-        try:
-            with open(temporary, "w", encoding="utf-8") as file:
-                json.dump(self.data, file, indent=1, ensure_ascii=False)
-                file.write("\n")
-            os.replace(temporary, path)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
+    def save(self, path: Path, overwrite: bool = False) -> None:
+        """Writes `data` as JSON; load_result() reads it, and so does whatever reads the command's --json.
+
+        An existing file that is not a result of the same schema is replaced only with ``overwrite=True``.
+        """
+        _check_output(path, self.schema, overwrite, b"")
+        _write_whole(path, json.dumps(self.data, indent=1, ensure_ascii=False) + "\n")
 
     def __str__(self) -> str:
         if self._text is None:
@@ -88,11 +109,11 @@ class ReportedResult(Result):
         """The report: one HTML page that needs nothing but itself."""
         return _core.report_page(json.dumps(self.data))
 
-    def report(self, path: Path) -> None:
-        """Writes the page."""
-        page = self.page()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
+    def report(self, path: Path, overwrite: bool = False) -> None:
+        """Writes the page. An existing file that is not a report page is replaced only with ``overwrite=True``; the
+        file that the result was loaded from never is."""
+        _check_output(path, "page", overwrite, self._source)
+        _write_whole(path, self.page())
 
     def _repr_html_(self) -> str:
         """The summary, and the page in a frame that can run its own script and reach nothing else."""
@@ -150,6 +171,7 @@ def load_result(path: Path) -> Result:
         known = ", ".join(sorted({schema for schema, _ in _CLASSES}))
         raise ValueError(f"{os.fspath(path)} holds no results; the schema must be one of {known}")
     result = kind(data)
+    result._source = os.fsencode(path)
     try:
         str(result)
     except (LookupError, TypeError, ValueError, AttributeError) as error:

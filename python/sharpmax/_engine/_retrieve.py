@@ -143,7 +143,8 @@ def retrieve(
     seeds, seed_list    how many heads of each arm (seeds 0, 1, ...), or which seeds
     threads             None: OpenMP's; the results do not depend on it
     directory           where the run is kept; None: ./retrieve-PRESET
-    resume, overwrite   go on with, or begin again, the run that is in the directory
+    resume, overwrite   go on with, or begin again, the run that is in the directory; overwrite also replaces existing
+                        files of another kind, but never an input
     checkpoint_seconds  between checkpoints
     head                train nothing: test this head again
 

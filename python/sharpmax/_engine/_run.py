@@ -49,7 +49,10 @@ def run(
     progress: Progress = None,
     standard_input: bytes = b"",
 ) -> Outcome:
-    """Runs `sharpmax WORDS`; its errors are raised, with options spoken of as the keywords."""
+    """Runs `sharpmax WORDS`; its errors are raised, with options spoken of as the keywords.
+
+    The message of a KeyboardInterrupt says how to go on.
+    """
     teller = teller_of(progress)
     printed: typing.List[str] = []
     notes: typing.List[str] = []
@@ -69,6 +72,10 @@ def run(
         if raised:
             raise
         raise told_in_python(error, keywords) from None
+    except KeyboardInterrupt as error:
+        if not str(error):  # it came when the command had ended
+            raise
+        raise KeyboardInterrupt(in_python(str(error), keywords)) from None
     finally:
         teller.end()
     spoken = tuple(in_python(note, keywords) for note in notes)

@@ -138,6 +138,7 @@ def keywords_of(function: typing.Callable[..., typing.Any]) -> typing.Tuple[str,
 
 
 _QUOTED = re.compile(r"(`[^`]*`)")
+_OPERAND = re.compile(r"\((MODEL|HEAD)\)")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?: (float16|[a-z]+:[0-9.]+)| ([A-Z]+)\b)?")
 
 
@@ -155,4 +156,5 @@ def in_python(sentence: str, keywords: typing.Collection[str]) -> str:
         return f"{keyword}=" if match[3] else keyword
 
     parts = _QUOTED.split(sentence)
-    return "".join(part if part.startswith("`") else _OPTION.sub(spoken, part) for part in parts)
+    text = "".join(part if part.startswith("`") else _OPTION.sub(spoken, part) for part in parts)
+    return _OPERAND.sub(lambda match: match[0].lower(), text)

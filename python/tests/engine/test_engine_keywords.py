@@ -16,7 +16,6 @@ OPTION = re.compile(
 )  # a value: one space after
 # What a verb has in another way than as a keyword of the same name.
 ELSEWHERE = {
-    "inspect": {"--json"},  # the result is that
     "fix": {"--normalizer", "--normalizers"},  # the command refuses them
 }
 OURS = {"progress", "text_string"}
@@ -24,7 +23,7 @@ OURS = {"progress", "text_string"}
 
 def options_of(command):
     """{option: (its other names, whether it takes a value, its description)} of --help."""
-    text = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True, timeout=60).stdout
+    text = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True).stdout
     options, last = {}, None
     for line in text.split("\nOptions:")[1].splitlines():
         match = OPTION.match(line)

@@ -116,7 +116,7 @@ def test_normalizers_of_all_heads_of_one_and_by_a_table(model, tmp_path):
 )
 def test_text_is_that_of_the_command(model, tiny, keywords, words):
     command = [BINARY, "run", tiny, "--prompt", PROMPT, "--tokens", "24", "--quiet", *words]
-    printed = subprocess.run(command, capture_output=True, timeout=60).stdout.decode("utf-8", "replace")
+    printed = subprocess.run(command, capture_output=True).stdout.decode("utf-8", "replace")
     assert model.generate(PROMPT, max_tokens=24, **keywords) + "\n" == printed
     pieces = list(model.stream(PROMPT, max_tokens=24, **keywords))
     assert "".join(pieces) + "\n" == printed and len(pieces) > 4

@@ -55,24 +55,20 @@ def test_the_page_is_what_the_command_writes_and_sits_in_a_frame_that_reaches_no
 
 
 def test_the_page_draws_itself_in_its_frame(trained, tmp_path):
-    from page_in_browser import CHROMIUM
-    from playwright.sync_api import sync_playwright
+    from page_in_browser import empty_page, started_browser
 
     (tmp_path / "cell.html").write_text(
         "<!doctype html><meta charset=utf-8>" + trained._repr_html_().replace("<details>", "<details open>")
     )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        page = browser.new_context(offline=True).new_page()
-        complaints = []
+    complaints = []
+    with started_browser() as browser, empty_page(browser) as page:
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto((tmp_path / "cell.html").as_uri())
         page.locator("iframe").scroll_into_view_if_needed()
         frame = page.frame_locator("iframe")
-        frame.locator("#accuracy canvas").first.wait_for(timeout=20_000)
+        frame.locator("#accuracy canvas").first.wait_for()
         assert "paper" in frame.locator("#main").inner_text()
-        browser.close()
     assert complaints == []
 
 
@@ -127,5 +123,5 @@ def test_importing_the_package_imports_no_verb_and_the_verbs_import_no_guest():
         "print([m for m in ('torch', 'jax', 'transformers', 'matplotlib', 'IPython') if m in sys.modules])\n"
         "print({'bound', 'load_model', 'retrieve'} <= set(dir(sharpmax)), hasattr(sharpmax, 'nonsense'))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.splitlines() == ["False", "[]", "True False"], done.stderr

@@ -15,7 +15,8 @@ CHANGING = ("seconds", "created", "command")  # from run to run
 def by_command(tmp_path, *words):
     """(results, what was printed) of the binary."""
     file = tmp_path / "by-command.json"
-    done = subprocess.run([BINARY, *map(str, words), "--json", file], capture_output=True, text=True, timeout=120)
+    file.unlink(missing_ok=True)  # of another kind, perhaps
+    done = subprocess.run([BINARY, *map(str, words), "--json", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(file.read_text()), done.stdout
 
@@ -180,9 +181,9 @@ def test_fixes_and_the_table_of_the_best(tiny, tmp_path):
 
 def test_what_is_in_a_model_and_that_a_weight_is_no_number(tiny, tmp_path):
     found = sharpmax.inspect(tiny)
-    done = subprocess.run([BINARY, "inspect", tiny, "--json"], capture_output=True, timeout=60)
+    done = subprocess.run([BINARY, "inspect", tiny, "--json", "-"], capture_output=True)
     assert found.data == json.loads(done.stdout) and found.runs_here and found.shape["layers"] == 2
-    assert str(found) == subprocess.run([BINARY, "inspect", tiny], capture_output=True, text=True, timeout=60).stdout
+    assert str(found) == subprocess.run([BINARY, "inspect", tiny], capture_output=True, text=True).stdout
     with pytest.raises(ValueError, match=r"inspect\(model, check=True\) does$"):
         found.bad_weights  # noqa: B018
     assert sharpmax.inspect(tiny, check=True).ok
@@ -230,7 +231,7 @@ def test_the_class_of_a_result_is_told_from_what_is_in_it(trained, tiny, tmp_pat
         sharpmax.inspect(tiny),
     ]
     for result in results:
-        result.save(tmp_path / "saved.json")
+        result.save(tmp_path / "saved.json", overwrite=True)
         loaded = sharpmax.load_result(tmp_path / "saved.json")
         assert type(loaded) is type(result) and loaded.data == result.data
         assert repr(loaded) == repr(result) and str(loaded).strip() and str(loaded.table()) == str(result.table())

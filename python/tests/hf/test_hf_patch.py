@@ -269,9 +269,7 @@ except ImportError as error:
     print(error)
 """
     paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, **paths}
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **paths})
     assert done.stdout == f"sharpmax.hf needs {missing}: pip install 'sharpmax[hf]'\n", done.stderr
 
 

@@ -3,7 +3,6 @@
 // Gradients of keys and values are sums over queries. A stripe is a run of blocks with sums of its
 // own; how many stripes a head has depends on shape alone, and their sums are added in order, so
 // the bits do not depend on the number of threads.
-#include <omp.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "attention/kernels/prefill.h"
 #include "attention/kernels/thread_scratch.h"
 #include "attention/targets.h"
+#include "base/threads.h"
 
 namespace sharpmax {
 namespace {
@@ -142,9 +142,8 @@ class Backward {
       packed[t].allocate_for_backward(call_.request, padded_, tile_);
       stripes.emplace_back(job_, padded_, tile_);
     }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_)
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      const auto t = static_cast<std::size_t>(omp_get_thread_num());
+    parallel_for(threads_, static_cast<std::int64_t>(items_.size()), [&](std::int64_t task, int thread) {
+      const auto i = static_cast<std::size_t>(task), t = static_cast<std::size_t>(thread);
       for (const Segment& segment : items_[i].segments) {
         const PackedHead head = packed[t].head(segment, items_[i].kv_head);
         pack_head(call_.request, head, job_.feature_map, 0, round_up(head.key_count, tile_.keys) / tile_.keys,
@@ -156,7 +155,7 @@ class Backward {
         write_key_gradients(job_, head, {&sums, 1}, 0, head.key_count);
         add_parameters(i, stripes[t]);
       }
-    }
+    });
   }
 
   void run_together() {
@@ -177,26 +176,24 @@ class Backward {
     std::vector<StripeSums> sums;
     for (Stripe& stripe : stripes) sums.push_back(stripe.sums());
     constexpr std::size_t kAtOnce = 8;
-#pragma omp parallel num_threads(threads_)
-    {
-      const BackwardScratch& mine = scratch_[static_cast<std::size_t>(omp_get_thread_num())].view();
-#pragma omp for schedule(static)
-      for (std::size_t p = 0; p < panels; p += kAtOnce) {
-        pack_head(call_.request, head, job_.feature_map, p, std::min(p + kAtOnce, panels), mine.line);
-      }
-      // Stripes take every stripes_-th block, so that causal work is even.
-#pragma omp for schedule(dynamic, 1)
-      for (std::size_t s = 0; s < stripes_; ++s) {
-        stripes[s].clear();
-        for (std::size_t b = s; b < blocks.count(); b += stripes_)
-          run_blocks(head, blocks, b, b + 1, mine, sums[s]);
-      }
-#pragma omp for schedule(static)
-      for (std::size_t p = 0; p < panels; p += kAtOnce) {
-        write_key_gradients(job_, head, sums, p * tile_.keys,
-                            std::min((p + kAtOnce) * tile_.keys, head.key_count));
-      }
-    }
+    const auto parts = static_cast<std::int64_t>((panels + kAtOnce - 1) / kAtOnce);
+    parallel_for(threads_, parts, [&](std::int64_t part, int thread) {
+      const std::size_t p = static_cast<std::size_t>(part) * kAtOnce;
+      pack_head(call_.request, head, job_.feature_map, p, std::min(p + kAtOnce, panels),
+                scratch_[static_cast<std::size_t>(thread)].view().line);
+    });
+    // Stripes take every stripes_-th block, so that causal work is even.
+    parallel_for(threads_, static_cast<std::int64_t>(stripes_), [&](std::int64_t stripe, int thread) {
+      const auto s = static_cast<std::size_t>(stripe);
+      stripes[s].clear();
+      for (std::size_t b = s; b < blocks.count(); b += stripes_)
+        run_blocks(head, blocks, b, b + 1, scratch_[static_cast<std::size_t>(thread)].view(), sums[s]);
+    });
+    parallel_for(threads_, parts, [&](std::int64_t part, int) {
+      const std::size_t p = static_cast<std::size_t>(part) * kAtOnce;
+      write_key_gradients(job_, head, sums, p * tile_.keys,
+                          std::min((p + kAtOnce) * tile_.keys, head.key_count));
+    });
     for (const Stripe& stripe : stripes) add_parameters(item, stripe);
   }
 

@@ -1,7 +1,5 @@
 #include "attention/kernels/decode_driver.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "attention/kernels/decode.h"
 #include "attention/kernels/row_statistics.h"
 #include "attention/kernels/thread_scratch.h"
+#include "base/threads.h"
 
 namespace sharpmax {
 namespace {
@@ -142,6 +141,14 @@ class Decode {
     }
   }
 
+  template <class Body>
+  void for_each(const std::vector<Task>& tasks, const Body& body) const {
+    parallel_for(call_.threads, static_cast<std::int64_t>(tasks.size()), [&](std::int64_t task, int thread) {
+      const auto i = static_cast<std::size_t>(task);
+      body(tasks[i], i, static_cast<std::size_t>(thread));
+    });
+  }
+
   void run_wave(std::span<Lane> wave) {
     place(wave);
     std::vector<Task> chunks, rows;
@@ -151,24 +158,16 @@ class Decode {
       for (std::size_t r = 0; r < lane.rows.size(); ++r) rows.push_back({&lane, r});
     }
     scales_.assign(rows.size(), 0.0f);
-#pragma omp parallel num_threads(call_.threads)
-    {
-      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-#pragma omp for schedule(dynamic, 1)
-      for (std::size_t i = 0; i < chunks.size(); ++i) {
-        decode_scores(chunks[i].lane->head, chunks[i].index, lines_[thread].get());
-      }
-#pragma omp for schedule(dynamic, 1)
-      for (std::size_t i = 0; i < rows.size(); ++i) resolve(rows[i], i, thread);
-#pragma omp for schedule(dynamic, 1)
-      for (std::size_t i = 0; i < chunks.size(); ++i) {
-        decode_values(chunks[i].lane->head, chunks[i].index, lines_[thread].get());
-      }
-#pragma omp for schedule(dynamic, 1)
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        decode_finish(rows[i].lane->head, rows[i].index, scales_[i], call_.out);
-      }
-    }
+    for_each(chunks, [&](const Task& chunk, std::size_t, std::size_t thread) {
+      decode_scores(chunk.lane->head, chunk.index, lines_[thread].get());
+    });
+    for_each(rows, [&](const Task& row, std::size_t i, std::size_t thread) { resolve(row, i, thread); });
+    for_each(chunks, [&](const Task& chunk, std::size_t, std::size_t thread) {
+      decode_values(chunk.lane->head, chunk.index, lines_[thread].get());
+    });
+    for_each(rows, [&](const Task& row, std::size_t i, std::size_t) {
+      decode_finish(row.lane->head, row.index, scales_[i], call_.out);
+    });
     if (ColumnStatistics::wanted(call_.statistics)) add_columns(rows);
   }
 

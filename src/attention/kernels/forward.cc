@@ -3,7 +3,6 @@
 // Work is cut by shape alone (items, blocks, chunks), and every sum has one owner and one order, so
 // the number of threads changes who computes a number but never its bits.
 #include <hwy/aligned_allocator.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "attention/kernels/row_statistics.h"
 #include "attention/kernels/thread_scratch.h"
 #include "attention/targets.h"
+#include "base/threads.h"
 
 namespace sharpmax {
 namespace {
@@ -105,19 +105,19 @@ class Prefill {
     const bool wanted = ColumnStatistics::wanted(call_.statistics);
     std::vector<ColumnStatistics> columns;
     if (wanted) columns = std::vector<ColumnStatistics>(scratch.size(), {*call_.statistics, queries, keys});
-#pragma omp parallel for schedule(dynamic, 1) num_threads(call_.threads)
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+    parallel_for(call_.threads, static_cast<std::int64_t>(items.size()), [&](std::int64_t task, int of_thread) {
+      const Item& item = items[static_cast<std::size_t>(task)];
+      const auto thread = static_cast<std::size_t>(of_thread);
       ColumnStatistics* mine = wanted ? &columns[thread] : nullptr;
-      for (const Segment& segment : items[i].segments) {
-        const PackedHead head = packed[thread].head(segment, items[i].kv_head);
+      for (const Segment& segment : item.segments) {
+        const PackedHead head = packed[thread].head(segment, item.kv_head);
         pack_head(call_.request, head, job_.feature_map, 0, round_up(head.key_count, tile_.keys) / tile_.keys,
                   scratch[thread].view().line);
-        const Blocks blocks(segment, items[i].kv_head, group_, rows_, tile_.rows);
+        const Blocks blocks(segment, item.kv_head, group_, rows_, tile_.rows);
         for (std::size_t b = 0; b < blocks.count(); ++b) run_block(head, blocks, b, scratch[thread], mine);
       }
       if (wanted) mine->flush();
-    }
+    });
   }
 
   void run_together(const Item& item, std::vector<ThreadScratch>& scratch, PackedBuffers& packed) const {
@@ -126,20 +126,18 @@ class Prefill {
       const std::size_t panels = round_up(head.key_count, tile_.keys) / tile_.keys;
       const Blocks blocks(segment, item.kv_head, group_, rows_, tile_.rows);
       constexpr std::size_t kPackedAtOnce = 8;
-#pragma omp parallel num_threads(call_.threads)
-      {
-        ThreadScratch& mine = scratch[static_cast<std::size_t>(omp_get_thread_num())];
-#pragma omp for schedule(static)
-        for (std::size_t p = 0; p < panels; p += kPackedAtOnce) {
-          pack_head(call_.request, head, job_.feature_map, p, std::min(p + kPackedAtOnce, panels),
-                    mine.view().line);
-        }
-        // Late causal blocks cost most: hand them out first.
-#pragma omp for schedule(dynamic, 1)
-        for (std::size_t b = 0; b < blocks.count(); ++b) {
-          run_block(head, blocks, blocks.count() - 1 - b, mine, nullptr);
-        }
-      }
+      const std::size_t parts = (panels + kPackedAtOnce - 1) / kPackedAtOnce;
+      parallel_for(call_.threads, static_cast<std::int64_t>(parts), [&](std::int64_t part, int thread) {
+        const std::size_t p = static_cast<std::size_t>(part) * kPackedAtOnce;
+        pack_head(call_.request, head, job_.feature_map, p, std::min(p + kPackedAtOnce, panels),
+                  scratch[static_cast<std::size_t>(thread)].view().line);
+      });
+      // Late causal blocks cost most: hand them out first.
+      const auto count = static_cast<std::int64_t>(blocks.count());
+      parallel_for(call_.threads, count, [&](std::int64_t b, int thread) {
+        run_block(head, blocks, static_cast<std::size_t>(count - 1 - b), scratch[static_cast<std::size_t>(thread)],
+                  nullptr);
+      });
     }
   }
 

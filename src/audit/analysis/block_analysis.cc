@@ -9,6 +9,7 @@
 #include "attention/elements.h"
 #include "base/blas.h"
 #include "base/threads.h"
+#include "base/numbers.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {
@@ -17,8 +18,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Which of the random numbers of a seed are whose.
 enum class Purpose : std::uint64_t { selection = 1, direction = 2 };
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 CounterRandom random_of(const RowPlan& plan, Purpose purpose, std::int64_t chunk, const HeadPlace& place) {
   return {plan.seed, static_cast<std::uint64_t>(purpose) << 56 | static_cast<std::uint64_t>(chunk) << 32 |
@@ -188,6 +187,7 @@ void analyze_block(const model::AttentionBlock& block, const BlockJob& job, std:
       fill_gram(rows_of(vectors, std::min(kv, vectors.shape[1] - 1), 0, block.tokens), job.threads, key_head);
     std::vector<RowSums> sums(to_size(group * count), RowSums(plan));
     parallel_for(job.threads, group * count, [&](std::int64_t task, int thread) {
+      if (job.pause) job.pause();
       // The longest rows first, so that threads end together.
       const std::int64_t member = task % group, piece = count - 1 - task / group;
       const HeadPlace place{block.layer, block.first_head + kv * group + member};

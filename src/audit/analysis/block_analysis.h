@@ -17,6 +17,7 @@ struct BlockJob {
   Vectors vectors = Vectors::values;
   std::int64_t chunk = 0;  // of the text: random numbers are its own
   int threads = 1;
+  std::function<void()> pause;  // between pieces of work, on any thread; it may throw to end the analysis
 };
 
 // Adds to heads[0 .. block.heads). The block must hold all tokens of the plan's L and begin at position 0.

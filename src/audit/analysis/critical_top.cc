@@ -4,6 +4,7 @@
 
 #include "audit/analysis/selection.h"
 #include "audit/analysis/summary_curves.h"
+#include "base/numbers.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 // Random numbers of the subsets: apart from those of rows, whose purpose stands in the highest byte of the
 // stream.
 constexpr std::uint64_t kSubsetStream = std::uint64_t{3} << 56;
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Mean distances of every head at one N.
 struct HeadMeans {

@@ -1,13 +1,13 @@
 #include "audit/analysis/head_sums.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
+
+#include "base/numbers.h"
 
 namespace sharpmax::audit {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Rows whose scores and products come from one matrix product: enough for it to be fast, few enough that a
 // task stays in the cache and two threads end at about the same time.
 constexpr std::int64_t kPieceRows = 32;

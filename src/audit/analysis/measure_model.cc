@@ -41,7 +41,7 @@ class Analyst : public model::AttentionObserver {
 
 HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text,
                                const AnalysisSettings& settings, int threads,
-                               const AnalysisProgress& progress) {
+                               const AnalysisProgress& progress, const std::function<void()>& pause) {
   HeadMeasurements found;
   const std::int64_t before = text.begin ? 1 : 0;
   found.settings = fitted(settings, {static_cast<std::int64_t>(text.tokens.size()), before}, found.notes);
@@ -55,7 +55,8 @@ HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text
   for (std::int64_t layer = 0; layer < c.layers; ++layer)
     for (std::int64_t head = 0; head < c.heads; ++head)
       found.heads.emplace_back(HeadPlace{layer, head}, found.plan);
-  Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(threads)}, progress);
+  Analyst analyst(found, c.heads, {&found.plan, found.settings.vectors, 0, threads_for(threads), pause},
+                  progress);
   const model::Watching watching(session, analyst);
   for (std::int64_t chunk = 0; chunk < found.settings.chunks; ++chunk) {
     session.rewind(0);

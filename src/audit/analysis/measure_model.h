@@ -30,9 +30,10 @@ struct AnalyzedText {
 
 // Consecutive chunks from the start of the text, fewer where there is less (fitted()). Each is read from an
 // empty cache, all of it as one block: the session must have blocks and room of at least L tokens, else
-// Error{bad_argument}.
+// Error{bad_argument}. pause: as in BlockJob.
 HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text,
                                const AnalysisSettings& settings, int threads,
-                               const AnalysisProgress& progress = {});
+                               const AnalysisProgress& progress = {},
+                               const std::function<void()>& pause = {});
 
 }  // namespace sharpmax::audit

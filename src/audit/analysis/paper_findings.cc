@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numbers.h"
+
 namespace sharpmax::audit {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // "About linearly": the exponent of L.
 constexpr double kLinearLow = 0.9, kLinearHigh = 1.1, kLinearR2 = 0.98;

@@ -5,16 +5,14 @@
 #include <limits>
 
 #include "audit/analysis/selection.h"
+#include "base/numbers.h"
 #include "theory/distance.h"
 
 namespace sharpmax::audit {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Weights that a softmax gives sum to one up to rounding; what misses it by more has no theorem 1.1.
 constexpr double kSumsToOne = 1e-9;
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 double root(double square) { return square < 0 ? 0.0 : std::sqrt(square); }
 

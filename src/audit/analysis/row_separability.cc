@@ -5,13 +5,10 @@
 #include <limits>
 
 #include "audit/analysis/selection.h"
+#include "base/numbers.h"
 
 namespace sharpmax::audit {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 }  // namespace
 

@@ -7,16 +7,15 @@
 
 #include "audit/certificate/vocabulary.h"
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "model/transformer/rope.h"
 
 namespace sharpmax::audit {
 namespace {
 
 constexpr std::int64_t kKeys = 512;     // tokens tried as keys
-constexpr std::int64_t kOffsets = 256;  // of one product
+constexpr std::int64_t kOffsetsAtOnce = 256;  // of one product
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Tokens with the largest bounds of their scores under this query.
 std::vector<model::Token> candidates_of(const Magnitudes& query, const Magnitudes& key, std::int64_t token) {
@@ -74,8 +73,8 @@ Extremes extremes_of(const model::Model& model, const FoldedHead& head, const st
   const double scale = model.configuration().attention_scale;
   const auto count = static_cast<std::int64_t>(keys.size());
   Extremes found;
-  for (std::int64_t first = 0; first < length; first += kOffsets) {
-    const std::int64_t offsets = std::min(kOffsets, length - first);
+  for (std::int64_t first = 0; first < length; first += kOffsetsAtOnce) {
+    const std::int64_t offsets = std::min(kOffsetsAtOnce, length - first);
     const std::vector<double> queries = turned(head, frequencies, query, first, offsets);
     std::vector<double> scores(to_size(offsets * count));
     gemm(scale, Matrix<const double>(queries.data(), offsets, head.features),

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/numbers.h"
 #include "model/product/product.h"
 #include "model/transformer/rope.h"
 #include "sharpmax/error.h"
@@ -16,8 +17,6 @@ constexpr double kLeastHalf = 0x1p-25;               // rounding of what float16
 // LayerNorm takes the mean off in float. While the mean is not thousands of standard deviations large, what
 // is left of it is below this many of them.
 constexpr double kMeanLeft = 1e-3;
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Where a row of a head's projection goes so that pairs are side by side.
 std::int64_t place_of(const model::Rope& rope, std::int64_t feature) {

@@ -8,14 +8,13 @@
 #include <numeric>
 
 #include "base/blas.h"
+#include "base/numbers.h"
 
 namespace sharpmax::audit {
 namespace {
 
 constexpr std::int64_t kBlock = 512;
-constexpr double kFloat = 0x1p-24;
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
+constexpr double kRounding = 0x1p-24;  // of one sum in float32
 
 // Longest first.
 struct Sorted {
@@ -90,7 +89,7 @@ LargestProduct largest_product(const Magnitudes& query, const Magnitudes& key, s
   for (float& w : inverse) w = 1.0f / w;
   const Sorted q = sorted(query, weights), k = sorted(key, inverse);
   // A product of non-negative vectors in float is off by this much of itself.
-  const double error = kFloat * static_cast<double>(groups + 8);
+  const double error = kRounding * static_cast<double>(groups + 8);
   std::vector<float> products(to_size(kBlock * kBlock)), row_best(to_size(query.count), 0.0f);
   double best = 0.0;
   for (std::int64_t i = 0; i < query.count; i += kBlock) {

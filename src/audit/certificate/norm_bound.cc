@@ -5,11 +5,10 @@
 
 #include "audit/certificate/spectrum.h"
 #include "base/blas.h"
+#include "base/numbers.h"
 
 namespace sharpmax::audit {
 namespace {
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 double size_of(const std::vector<double>& x) {
   double sum = 0.0;

@@ -8,6 +8,7 @@
 
 #include "audit/certificate/spectrum.h"
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "model/transformer/rope.h"
 
 namespace sharpmax::audit {
@@ -15,8 +16,6 @@ namespace {
 
 constexpr std::int64_t kOffsets = 256;
 constexpr int kSteps = 8;
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 std::vector<double> times(const Symmetric& a, const std::vector<double>& x) {
   std::vector<double> out(x.size());

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "model/product/product.h"
 #include "sharpmax/error.h"
 
@@ -14,8 +15,6 @@ namespace sharpmax::audit {
 namespace {
 
 constexpr std::int64_t kTokens = 1024;  // taken through the projection together
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 void make_unit(const model::Configuration& c, const float* embedding, double* out) {
   const double width = static_cast<double>(c.width);

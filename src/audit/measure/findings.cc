@@ -4,14 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numbers.h"
 #include "base/threads.h"
 #include "sharpmax/error.h"
 #include "theory/dispersion.h"
 
 namespace sharpmax::audit {
 namespace {
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> medians_of(const HeadFindings& head, RowField field) {
   std::vector<double> medians;
@@ -35,7 +34,7 @@ Blunting blunting_of(const Curve& curve, double level, double damping) {
   using How = Blunting::How;
   std::size_t last = curve.values.size();
   while (last > 0 && std::isnan(curve.values[last - 1])) --last;
-  if (last == 0) return {How::unknown, kNone};
+  if (last == 0) return {How::unknown, kNaN};
   const double longest = curve.lengths[last - 1], at_longest = curve.values[last - 1];
   if (at_longest < level) {
     std::size_t i = last - 1;
@@ -46,8 +45,8 @@ Blunting blunting_of(const Curve& curve, double level, double damping) {
             crossing(curve.lengths[i - 1], curve.values[i - 1], curve.lengths[i], below, level)};
   }
   const double slope = damping * power_slope(curve);
-  const double length = slope < 0 ? longest * std::exp(std::log(level / at_longest) / slope) : kNone;
-  if (!(length <= kFarthest)) return {How::not_foreseen, kNone};
+  const double length = slope < 0 ? longest * std::exp(std::log(level / at_longest) / slope) : kNaN;
+  if (!(length <= kFarthest)) return {How::not_foreseen, kNaN};
   return {How::forecast, std::max(length, longest)};
 }
 
@@ -157,7 +156,7 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
 
 double peak_bound(const Findings& findings, const HeadSummary& summary) {
   const double keys = summary[RowField::keys].median, spread = summary[RowField::spread].median;
-  if (!findings.softmax || !std::isfinite(keys) || !std::isfinite(spread)) return kNone;
+  if (!findings.softmax || !std::isfinite(keys) || !std::isfinite(spread)) return kNaN;
   return theory::dispersion_range(spread, keys).high;
 }
 

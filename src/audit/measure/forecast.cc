@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "audit/measure/summary.h"
+#include "base/numbers.h"
 
 namespace sharpmax::audit {
 namespace {
 
 constexpr int kDampings = 21;
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Least squares of y against x over the points where both are finite; NaN for fewer than two.
 template <class X, class Y>
@@ -28,7 +28,7 @@ double slope_of(std::size_t count, const X& x, const Y& y) {
     xx += (x(i) - sum_x / n) * (x(i) - sum_x / n);
     xy += (x(i) - sum_x / n) * (y(i) - sum_y / n);
   }
-  return n < 2 || xx == 0 ? kNone : xy / xx;
+  return n < 2 || xx == 0 ? kNaN : xy / xx;
 }
 
 Curve first_of(std::span<const double> lengths, const std::vector<double>& values, std::size_t count) {
@@ -52,7 +52,7 @@ std::vector<double> misses(std::span<const double> lengths, std::span<const std:
 double power_slope(const Curve& curve) {
   const double slope = slope_of(
       curve.lengths.size(), [&](std::size_t i) { return std::log(curve.lengths[i]); },
-      [&](std::size_t i) { return curve.values[i] > 0 ? std::log(curve.values[i]) : kNone; });
+      [&](std::size_t i) { return curve.values[i] > 0 ? std::log(curve.values[i]) : kNaN; });
   return std::isnan(slope) ? 0.0 : slope;
 }
 
@@ -68,7 +68,7 @@ double forecast(const Curve& curve, double length, double damping) {
     const double change = damping * power_slope(curve) * (std::log(length) - std::log(curve.lengths[i]));
     return std::min(1.0, curve.values[i] * std::exp(change));  // of weights: no more than all
   }
-  return kNone;
+  return kNaN;
 }
 
 double choose_damping(std::span<const double> lengths, std::span<const std::vector<double>> values) {

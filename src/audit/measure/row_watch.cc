@@ -4,12 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/numbers.h"
+
 namespace sharpmax::audit {
 namespace {
 
 constexpr std::int64_t kGaps = static_cast<std::int64_t>(kGapOctaves.size());
 constexpr std::int64_t kNumbers = 5;  // doubles of a row but for the heaviest weights
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Weights are floats: what lies outside a first token that takes all but this cannot be told from rounding.
 constexpr double kLeastOutside = 1e-5;
@@ -88,8 +89,8 @@ void RowWatch::fields_of(std::int64_t head, std::int64_t query, std::int64_t pos
   // H = (1 - w) H_outside - (1 - w) ln(1 - w) - w ln w
   const double of_first = first > 0.0 ? first * std::log(first) : 0.0;
   set(RowField::entropy_outside,
-      any ? std::max(0.0, (entropy + of_first) / outside + std::log(outside)) : kNone);
-  double peak = kNone, distance = kNone, near = 0.0;
+      any ? std::max(0.0, (entropy + of_first) / outside + std::log(outside)) : kNaN);
+  double peak = kNaN, distance = kNaN, near = 0.0;
   for (std::int64_t i = 0; i < kTopKeys; ++i) {
     const std::int64_t key = views_.top_keys(0, head, query, i);
     if (key <= 0) continue;  // the first token, or none
@@ -100,9 +101,9 @@ void RowWatch::fields_of(std::int64_t head, std::int64_t query, std::int64_t pos
     }
     if (position - key < kNear) near += weight;
   }
-  set(RowField::peak_outside, any ? peak : kNone);
-  set(RowField::distance_outside, any ? distance : kNone);
-  set(RowField::near_outside, any ? std::min(near, 1.0) : kNone);
+  set(RowField::peak_outside, any ? peak : kNaN);
+  set(RowField::distance_outside, any ? distance : kNaN);
+  set(RowField::near_outside, any ? std::min(near, 1.0) : kNaN);
   for (std::int64_t i = 0; i < kGaps; ++i)
     out[kPlainFields + static_cast<std::size_t>(i)] =
         static_cast<float>(views_.gap_counts(0, head, query, i));

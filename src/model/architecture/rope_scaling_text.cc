@@ -23,11 +23,11 @@ double number_in(std::string_view text, std::string_view part) {
 }
 
 RopeScaling::Kind kind_in(std::string_view text, std::string_view name) {
-  using Kind = RopeScaling::Kind;
-  if (name == "none") return Kind::none;
-  if (name == "linear") return Kind::linear;
-  if (name == "ntk") return Kind::ntk;
-  if (name == "yarn") return Kind::yarn;
+  using enum RopeScaling::Kind;
+  if (name == "none") return none;
+  if (name == "linear") return linear;
+  if (name == "ntk") return ntk;
+  if (name == "yarn") return yarn;
   refuse(text, "none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR was wanted");
 }
 

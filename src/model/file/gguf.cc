@@ -13,10 +13,6 @@
 namespace sharpmax::model {
 namespace {
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool is_whole(GgufType type) noexcept {
   return type != GgufType::float32 && type != GgufType::float64 && type != GgufType::boolean &&
          type != GgufType::string && type != GgufType::array;

@@ -13,6 +13,10 @@
 
 namespace sharpmax::model {
 
+inline std::string_view as_text(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 class GgufCursor {
  public:
   GgufCursor(std::span<const std::byte> file, std::string_view name, std::uint64_t at = 0)

@@ -20,10 +20,6 @@ constexpr std::string_view kAlignmentKey = "general.alignment";
 // type, offset), a text (its length).
 constexpr std::uint64_t kLeastEntry = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8, kLeastText = 8;
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // A tensor as the file describes it, before its place is known to be good.
 struct Description {
   std::string name;

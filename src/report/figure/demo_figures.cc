@@ -55,7 +55,7 @@ Chart chart_of(const Json& results, const Demo& demo, const char* field, std::st
   return chart;
 }
 
-std::string two_digits(double value) { return decimal(value, 2); }
+std::string nats_text(double value) { return decimal(value, 2); }
 
 Chart needle_chart(const Json& results, const Demo& demo) {
   Chart chart = chart_of(results, demo, "needle_share", percent);
@@ -68,7 +68,7 @@ Chart needle_chart(const Json& results, const Demo& demo) {
 }
 
 Chart entropy_chart(const Json& results, const Demo& demo) {
-  Chart chart = chart_of(results, demo, "entropy", two_digits);
+  Chart chart = chart_of(results, demo, "entropy", nats_text);
   chart.title = "Entropy of the weights, as keys are added";
   chart.subtitle = "0 is all weight on one key, ln n an equal share for each.";
   double most = std::log(std::max(2.0, chart.across.high));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sharpmax::report {
@@ -12,6 +13,10 @@ struct Figure {
   std::string name;  // of a file, without its ending
   std::string svg;   // a whole document
 };
+
+// Whether a file that begins like this is a figure of ours, and whether one of ours could have this name.
+bool is_figure(std::string_view beginning) noexcept;
+bool is_figure_name(std::string_view name) noexcept;
 
 // Every one takes the results as --json of the command writes them; those that hold nothing to draw have no
 // figures. They throw what at() and get() throw where the results are not what they say.

@@ -1,10 +1,31 @@
 #include "report/figure/gathered.h"
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
 
 namespace sharpmax::report {
+namespace {
+
+// Names of all figures. An arm, an analysis or a number may follow after a dash.
+constexpr std::string_view kNames[] = {
+    "accuracy",     "bars",    "blunting", "by-length", "by-position", "critical-top", "distance-length",
+    "distance-top", "entropy", "failure",  "gradient",  "heads",       "heat-maps",    "lost",
+    "medians",      "peak",    "probe",    "separability", "share",    "trials",       "two-by-two"};
+
+bool has_name(std::string_view name, std::string_view known) {
+  return name == known || (name.starts_with(known) && name.substr(known.size()).starts_with('-'));
+}
+
+}  // namespace
+
+bool is_figure_name(std::string_view name) noexcept {
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](std::string_view known) { return has_name(name, known); });
+}
 
 void Gathered::keep(std::string name, std::string svg) {
+  if (!is_figure_name(name)) throw std::logic_error("a figure without an entry in kNames: " + name);
   const auto known = [&](const std::string& one) {
     return std::any_of(figures_.begin(), figures_.end(),
                        [&](const Figure& figure) { return figure.name == one; });

@@ -9,8 +9,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kFew = 5;
-constexpr std::string_view kMain[] = {"softmax", "adaptive", "entropy_target", "hard"};
+constexpr std::size_t kFewCurves = 5;
+constexpr std::string_view kMainCurves[] = {"softmax", "adaptive", "entropy_target", "hard"};
 
 }  // namespace
 
@@ -46,9 +46,9 @@ std::vector<const Json*> RetrievalRows::rows(const std::string& arm, const std::
 }
 
 std::vector<std::string> RetrievalRows::main_normalizers() const {
-  if (normalizers_.size() <= kFew) return normalizers_;
+  if (normalizers_.size() <= kFewCurves) return normalizers_;
   std::vector<std::string> found;
-  for (const std::string_view family : kMain)
+  for (const std::string_view family : kMainCurves)
     if (const auto name = member(family)) found.push_back(*name);
   if (found.empty()) found.push_back(normalizers_.front());
   return found;

@@ -31,6 +31,11 @@ function isRow(row) {
 // The module is unpacked when the reader comes near.
 const kNear = "600px";
 
+// data-state of the playground: what a program that reads the page may wait for.
+const kAsleep = "asleep"; // the module is not unpacked
+const kWorking = "working"; // something of what was asked for is not drawn yet
+const kReady = "ready";
+
 function showPlayground() {
   const part = section(
     "playground",
@@ -38,7 +43,7 @@ function showPlayground() {
     "One row of scores, of any length: see how its weights change with the number of keys, the temperature and the normalizer. ",
     "They are computed in this page, by the same code as everywhere in sharpmax.",
   );
-  const body = node("div", {class: "playground asleep"}, node("p", {class: "note"}, "Starting…"));
+  const body = node("div", {class: "playground asleep", "data-state": kAsleep}, node("p", {class: "note"}, "Starting…"));
   part.append(body);
   let woken = null;
   const wake = () => (woken ??= wakePlayground(body));
@@ -60,6 +65,7 @@ function showPlayground() {
 // The playground, or nothing where a note stands in its place.
 async function wakePlayground(body) {
   const {signal} = view.ended;
+  body.dataset.state = kWorking;
   try {
     const module = await playgroundModule();
     if (signal.aborted) return null;
@@ -67,6 +73,7 @@ async function wakePlayground(body) {
     return startPlayground(body, module);
   } catch (problem) {
     body.replaceChildren(node("p", {class: "note"}, problem.message));
+    body.dataset.state = kReady;
     return null;
   } finally {
     body.classList.remove("asleep");

@@ -1,8 +1,8 @@
 // The family's own C++, compiled to WebAssembly: src/playground/playground.h is what it offers. The page carries it as gzip in base64,
-// and unpacks it when it is first wanted. In it are also parts of musl (MIT, (c) 2005-2020 Rich Felker, et al.), of LLVM's
+// and unpacks it when it is first wanted. In it are also parts of wasi-libc (Apache 2.0 with LLVM exceptions, and musl: MIT, (c) 2005-2020 Rich Felker, et al.), of LLVM's
 // libc++ (Apache 2.0 with LLVM exceptions) and {fmt} (MIT, (c) 2012 - present, Victor Zverovich).
 
-const kNoModule = "The playground was left out: this build had no emcc (scripts/setup installs it).";
+const kNoModule = "This page has no playground: the build that wrote it had no WebAssembly compiler. `make build` installs one; pages written after it have a playground.";
 const kNoWebAssembly = "The playground runs as WebAssembly, which this browser does not have or does not allow.";
 
 let startedModule = null;
@@ -25,16 +25,35 @@ async function startModule() {
   if (!hasPlaygroundCode()) throw new Error(kNoModule);
   if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function") throw new Error(kNoWebAssembly);
   try {
-    const {instance} = await WebAssembly.instantiate(await unpacked(playgroundCode()), {wasi_snapshot_preview1: {proc_exit: ended}});
-    instance.exports._initialize();
-    return moduleOf(instance.exports);
+    return moduleOf(await WebAssembly.compile(await unpacked(playgroundCode())));
   } catch (problem) {
     throw new Error(kNoWebAssembly, {cause: problem});
   }
 }
 
-function ended() {
-  throw new Error("the playground's module ended");
+// What the module refuses, in its own words.
+class Refusal extends Error {}
+
+// An instance of the module: {code, text}. Its one way out of a call that fails is `refuse`; the file functions of its C library
+// are never reached.
+function newInstance(module) {
+  const text = (at) => {
+    const bytes = new Uint8Array(code.memory.buffer, at);
+    return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
+  };
+  const refuse = (at) => {
+    throw new Refusal(text(at));
+  };
+  const imports = {sharpmax: {refuse}};
+  for (const {module: from, name} of WebAssembly.Module.imports(module)) {
+    imports[from] ??= {};
+    imports[from][name] ??= () => {
+      throw new Error(`the playground's module called ${name}`);
+    };
+  }
+  const code = new WebAssembly.Instance(module, imports).exports;
+  code._initialize();
+  return {code, text};
 }
 
 async function unpacked(packed) {
@@ -42,42 +61,58 @@ async function unpacked(packed) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-function moduleOf(code) {
-  const text = (at) => {
-    const bytes = new Uint8Array(code.memory.buffer, at);
-    return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
-  };
+// A call that ends in an error leaves its instance in the middle of it: the next call gets a fresh one.
+function moduleOf(module) {
+  let {code, text} = newInstance(module);
   const {normalizers, statistics, largest_row: largestRow} = JSON.parse(text(code.sharpmax_family()));
-  const scoresAt = code.sharpmax_allocate(8 * largestRow);
-  const weightsAt = code.sharpmax_allocate(8 * largestRow);
-  const statisticsAt = code.sharpmax_allocate(8 * statistics.length);
-  const withText = (words, work) => {
-    const bytes = new TextEncoder().encode(words + "\0");
+  const called = (work) => {
+    try {
+      return work();
+    } catch (problem) {
+      ({code, text} = newInstance(module));
+      throw problem;
+    }
+  };
+  const written = (bytes) => {
     const at = code.sharpmax_allocate(bytes.length);
     new Uint8Array(code.memory.buffer, at, bytes.length).set(bytes);
-    const result = work(at);
-    code.sharpmax_free(at);
-    return result;
+    return at;
   };
-  const problem = () => text(code.sharpmax_message());
+  const textOf = (words) => written(new TextEncoder().encode(words + "\0"));
+  const room = (numbers) => code.sharpmax_allocate(8 * numbers);
+  const numbersAt = (at, n) => new Float64Array(code.memory.buffer, at, n);
   return {
     family: normalizers,
     largestRow,
     // Why this text names no normalizer; empty if it does.
-    problemOf: (rule) => withText(rule, (at) => (code.sharpmax_is_normalizer(at) ? "" : problem())),
-    // {weights, ...statistics} of scores / temperature; throws an Error to show.
-    weigh: (rule, scores, temperature) => {
-      if (scores.length > largestRow) throw new Error(`A row may have ${count(largestRow)} scores.`);
-      new Float64Array(code.memory.buffer, scoresAt, scores.length).set(scores);
-      const done = withText(rule, (at) =>
-        code.sharpmax_weigh(at, scoresAt, scores.length, 1 / temperature, weightsAt, statisticsAt),
-      );
-      if (!done) throw new Error(problem());
-      const values = new Float64Array(code.memory.buffer, statisticsAt, statistics.length);
-      return {
-        ...Object.fromEntries(statistics.map((name, i) => [name, values[i]])),
-        weights: new Float64Array(code.memory.buffer, weightsAt, scores.length).slice(),
-      };
+    problemOf: (rule) => {
+      try {
+        called(() => {
+          const at = textOf(rule);
+          code.sharpmax_is_normalizer(at);
+          code.sharpmax_free(at);
+        });
+        return "";
+      } catch (problem) {
+        if (problem instanceof Refusal) return problem.message;
+        throw problem;
+      }
     },
+    // {weights, ...statistics} of scores / temperature; throws an Error to show.
+    weigh: (rule, scores, temperature) => called(() => {
+      if (scores.length > largestRow) throw new Error(`A row may have ${count(largestRow)} scores.`);
+      const n = scores.length;
+      const places = [textOf(rule), room(n), room(n), room(statistics.length)];
+      const [ruleAt, scoresAt, weightsAt, statisticsAt] = places;
+      numbersAt(scoresAt, n).set(scores);
+      code.sharpmax_weigh(ruleAt, scoresAt, n, 1 / temperature, weightsAt, statisticsAt);
+      const values = numbersAt(statisticsAt, statistics.length);
+      const row = {
+        ...Object.fromEntries(statistics.map((name, i) => [name, values[i]])),
+        weights: numbersAt(weightsAt, n).slice(),
+      };
+      for (const at of places) code.sharpmax_free(at);
+      return row;
+    }),
   };
 }

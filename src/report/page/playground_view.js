@@ -11,9 +11,14 @@ function startPlayground(body, module) {
   let frame = null;
   let pause = null;
   let touched = false; // by the reader: then the address follows
+  let waiting = false; // for the reader to pause, or for the curves that are worked out then
 
+  const settle = () => {
+    if (frame === null && !waiting) body.dataset.state = kReady;
+  };
   const change = (changes) => {
     Object.assign(state, changes);
+    body.dataset.state = kWorking;
     frame ??= requestAnimationFrame(() => {
       frame = null;
       render();
@@ -45,7 +50,11 @@ function startPlayground(body, module) {
     summary.textContent = shown(playgroundSummary(rows, state));
     if (touched) rememberPlace(placeOf(state));
     touched = false;
-    curves.compute(state, drawLengths);
+    curves.compute(state, () => {
+      drawLengths();
+      waiting = false;
+      settle();
+    });
   };
   const render = () => {
     controls.follow();
@@ -53,12 +62,14 @@ function startPlayground(body, module) {
       rows = weighedRows(module, state);
     } catch (problem) {
       controls.say(problem.message);
+      settle();
       return;
     }
     numbers.replaceChildren(numbersTable(rows));
     curves.forget(state);
     drawWeights();
     drawLengths();
+    waiting = true;
     clearTimeout(pause);
     pause = setTimeout(later, kPause);
   };

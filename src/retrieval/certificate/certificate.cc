@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "retrieval/head/folded.h"
 #include "retrieval/certificate/gelu_bounds.h"
 #include "retrieval/certificate/rounding_of_scores.h"
@@ -26,8 +27,6 @@ namespace {
 constexpr double kTolerance = 1e-4;  // certified / attained - 1 at which the search ends
 constexpr std::int64_t kLeastGrid = 64, kMostGrid = 2048;  // cells of the priority
 constexpr double kWork = 3e9;  // multiplications after which the search ends with what it has
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Features and their slopes at the centres of the cells of a grid: [cell, class] x [width].
 struct Grid {

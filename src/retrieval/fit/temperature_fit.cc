@@ -11,6 +11,7 @@
 #include "attention/targets.h"
 #include "base/threads.h"
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "retrieval/testing/item_kernels.h"
 #include "retrieval/task/task.h"
 #include "sharpmax/error.h"
@@ -24,8 +25,6 @@ constexpr std::int64_t kLargestFitSize = 1
                                          << 16;  // features of one set are held in memory: 68 MB at width 128
 constexpr double kLargestEntropy = 16.0;         // nats: of nine million equal weights
 constexpr double kEntropyTarget = 0.1;           // nats, of the rule that the polynomials are compared with
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // One set under softmax at any temperature, in double.
 class Trial {

@@ -3,12 +3,11 @@
 #include <cmath>
 
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "retrieval/head/gelu_constants.h"
 
 namespace sharpmax::retrieval {
 namespace {
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 Matrix<const double> matrix(const Head& head, Part part) {
   const PartShape shape = head.layout()[part];

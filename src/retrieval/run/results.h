@@ -16,7 +16,11 @@ nlohmann::ordered_json results_json(const RunOutcome& outcome);
 // What was measured of one normalizer at one size: the fields from "n" to "hard_accuracy".
 nlohmann::ordered_json measured_json(const Measurement& measurement);
 
-// One line for each of "results".
+// One line for each of "results", below the names of its columns.
+inline constexpr const char* kCsvHeader =
+    "arm,seed,normalizer,n,sets,accuracy,accuracy_low,accuracy_high,entropy,peak_weight,right_weight,"
+    "temperature,ranked_first,hard_accuracy,spread,hard_right_rule_right,hard_right_rule_wrong,hard_wrong_rule_right,"
+    "hard_wrong_rule_wrong,largest_peak_weight,weight_bound,bound_violations";
 std::string csv_of(const nlohmann::ordered_json& results);
 
 // Readable and small: one element of a list to a line.

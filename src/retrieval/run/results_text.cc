@@ -21,14 +21,11 @@ std::string field_of(const Json& value) {
 }  // namespace
 
 std::string csv_of(const Json& results) {
-  std::string out;
+  std::string out = std::string(kCsvHeader) + "\n";
   for (const Json& row : results.at("results")) {
-    std::string names, values;
-    for (const auto& [key, value] : row.items()) {
-      names += fmt::format("{}{}", names.empty() ? "" : ",", key);
+    std::string values;
+    for (const auto& [key, value] : row.items())
       values += fmt::format("{}{}", values.empty() ? "" : ",", field_of(value));
-    }
-    if (out.empty()) out = names + "\n";
     out += values + "\n";
   }
   return out;

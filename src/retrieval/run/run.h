@@ -2,7 +2,7 @@
 // a run that was killed goes on where it was and ends in the same results, bit for bit.
 //
 //   run.json                              the settings; written first
-//   checkpoints/ARM-SEED.safetensors      every few seconds, and at the end of a training
+//   checkpoints/ARM-SEED.safetensors      every few seconds, at an interrupt, and at the end of a training
 //   heads/ARM-SEED.safetensors            the trained head
 //   tested/ARM-SEED-N.json                one head at one size
 #pragma once
@@ -33,12 +33,26 @@ struct RunProgress {
 // What to do where a run is already.
 enum class Existing { refuse, resume, overwrite };
 
+// How far a run had come when this process began.
+struct RunStanding {
+  struct Training {
+    std::string arm;
+    std::uint64_t seed = 0;
+    std::int64_t step = 0, steps = 0;
+  };
+  std::vector<Training> heads;         // all of them, arm by arm, seed by seed
+  std::int64_t tested = 0, tests = 0;  // a test is one head at one size
+};
+
 struct RunOptions {
   std::filesystem::path directory;
   Existing existing = Existing::refuse;
   int threads = 0;  // the results do not depend on it
   double checkpoint_seconds = 10.0;
-  std::function<void(const RunProgress&)> progress;  // called from any thread, one at a time
+  std::function<void(const RunStanding&)> standing;  // called once, before anything is trained
+  // Called from any thread, one at a time. It may throw to end the run, which then writes a checkpoint of
+  // every head in training.
+  std::function<void(const RunProgress&)> progress;
 };
 
 // One head with all that was found out about it.

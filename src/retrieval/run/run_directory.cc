@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "retrieval/task/settings_json.h"
 #include "base/text_file.h"
@@ -35,6 +36,30 @@ void erase(const fs::path& path) {
   fs::remove_all(path, failed);
   if (failed)
     throw Error(ErrorCode::io, fmt::format("{} could not be removed: {}", path.string(), failed.message()));
+}
+
+// Files of a folder of a run; those of other names are not ours to remove.
+void erase_files(const fs::path& folder) {
+  std::error_code problem;
+  std::vector<fs::path> ours;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
+    const fs::path ending = entry.path().extension();
+    if (ending == ".safetensors" || ending == ".json" || ending == ".partial") ours.push_back(entry.path());
+  }
+  for (const fs::path& file : ours) erase(file);
+}
+
+// A directory without run.json is no run: files that have the names of one are somebody else's.
+void refuse_foreign_files(const fs::path& root) {
+  for (const char* name : kFolders) {
+    std::error_code problem;
+    for (const fs::directory_entry& entry : fs::directory_iterator(root / name, problem))
+      if (entry.path().extension() != ".partial")
+        throw Error(ErrorCode::bad_argument,
+                    fmt::format("{} exists, but {} holds no run ({} is missing); choose another --directory, "
+                                "or give --overwrite to begin one here",
+                                entry.path().string(), root.string(), kSettings));
+  }
 }
 
 // What a killed process was writing.
@@ -92,11 +117,12 @@ void RunDirectory::settle(const RunSettings& settings, Existing existing) const 
                               root_.string(), difference));
   }
   if (existing == Existing::overwrite) {
-    for (const char* folder : kFolders) erase(root_ / folder);
+    for (const char* folder : kFolders) erase_files(root_ / folder);
     erase(root_ / "results.json");
     erase(settings_file);  // last: killed before this, the directory still says what was in it
     begun = false;
   }
+  if (!begun && existing != Existing::overwrite) refuse_foreign_files(root_);
   remove_partial_files(root_);
   for (const char* folder : kFolders) {
     make(root_ / folder);

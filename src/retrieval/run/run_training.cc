@@ -106,7 +106,12 @@ TestedHead train(Job& job, const RunDirectory& directory, double checkpoint_seco
   while (!training.finished() && !given_up) {
     std::int64_t steps = 0;
     for (; steps < kStepsBetweenLooks && !training.finished(); ++steps) training.step();
-    meter.add(static_cast<double>(steps));
+    try {
+      meter.add(static_cast<double>(steps));
+    } catch (...) {  // the listener ends the run: what was trained so far is kept
+      training.save();
+      throw;
+    }
     if (training.seconds_since_save() >= checkpoint_seconds) training.save();
   }
   training.save();
@@ -114,11 +119,28 @@ TestedHead train(Job& job, const RunDirectory& directory, double checkpoint_seco
   return training.result();
 }
 
+RunStanding standing_of(const RunSettings& settings, const std::vector<Job>& jobs,
+                        const RunDirectory& directory) {
+  RunStanding standing;
+  for (const Job& job : jobs) {
+    standing.heads.push_back({.arm = job.arm->name,
+                              .seed = job.seed,
+                              .step = job.begun ? job.begun->state.step : 0,
+                              .steps = job.arm->training.steps});
+    for (const std::int64_t n : settings.test.sizes) {
+      ++standing.tests;
+      if (std::filesystem::exists(directory.tested(job.arm->name, job.seed, n))) ++standing.tested;
+    }
+  }
+  return standing;
+}
+
 }  // namespace
 
 std::vector<TestedHead> train_all(const RunSettings& settings, const RunDirectory& directory,
                                   const RunOptions& options) {
   std::vector<Job> jobs = jobs_of(settings, directory);
+  if (options.standing) options.standing(standing_of(settings, jobs, directory));
   double done = 0.0, total = 0.0;
   for (const Job& job : jobs) {
     done += job.begun ? static_cast<double>(job.begun->state.step) : 0.0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/numbers.h"
 #include "retrieval/certificate/certificate.h"
 
 namespace sharpmax::retrieval {
@@ -14,8 +15,6 @@ namespace {
 constexpr std::int64_t kBlockItems = 4096;
 constexpr std::int64_t kMostBlockSets = 256;
 constexpr std::int64_t kGroupWeights = std::int64_t{1} << 23;  // 32 MB of weights at once
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 std::vector<RuleFacts> facts_of_all(const EvaluationRequest& request) {
   std::vector<RuleFacts> all;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/numbers.h"
+
 namespace sharpmax::retrieval {
 namespace {
 
 // Items whose features are held at once: 256 kB at width 128. A sum in float runs over one chunk only.
 constexpr std::int64_t kChunk = 512;
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // All weights of a row below this share of its largest, divided by n, add up to less than a fourth of a
 // float's rounding of their sum.

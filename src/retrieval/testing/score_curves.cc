@@ -6,12 +6,11 @@
 #include <numbers>
 
 #include "base/blas.h"
+#include "base/numbers.h"
 #include "retrieval/head/query_nodes.h"
 
 namespace sharpmax::retrieval {
 namespace {
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 double largest_slope(const FoldedHead& head) {
   double largest = 0.0;

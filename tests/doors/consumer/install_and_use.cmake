@@ -1,6 +1,6 @@
 # cmake -P: install sharpmax under `work`, then build and run the outside project against it. The form
 # `as_built` installs the build that runs this test; `shared` first builds a shared library, of one
-# instruction set and unoptimised to keep it quick.
+# instruction set and unoptimised to keep it quick; `shared_with_command_line` the command line too.
 function(must)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
@@ -15,7 +15,7 @@ file(REMOVE_RECURSE ${prefix} ${work}/outside)
 set(common -G Ninja -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}
   -DCMAKE_BUILD_TYPE=Debug)
 
-if(form STREQUAL "shared")
+if(form MATCHES "^shared")
   set(build ${work}/library)
   must(${CMAKE_COMMAND} -S ${source} -B ${build} ${common} -DBUILD_SHARED_LIBS=ON -DSHARPMAX_TESTS=OFF
     -DSHARPMAX_CLI=${command_line} -DSHARPMAX_PLAYGROUND=OFF  # that module is the same in either form

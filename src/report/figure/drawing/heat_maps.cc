@@ -13,11 +13,11 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr int kShades = 24;  // so many that steps cannot be seen, so few that cells of one shade join
-constexpr double kGap = 8.0, kMostCell = 9.0, kNameStep = 20.0, kBelow = 40.0;
+constexpr int kMapShades = 24;  // so many that steps cannot be seen, so few that cells of one shade join
+constexpr double kPanelGap = 8.0, kMostMapCell = 9.0, kNameStep = 20.0, kBelow = 40.0;
 
 int shade_of(const std::optional<double>& share) {
-  return share ? static_cast<int>(std::lround(std::clamp(*share, 0.0, 1.0) * (kShades - 1))) : 0;
+  return share ? static_cast<int>(std::lround(std::clamp(*share, 0.0, 1.0) * (kMapShades - 1))) : 0;
 }
 
 // Cells of one shade are one path; runs within a line are one rectangle of it.
@@ -37,7 +37,7 @@ void draw_panel(Svg& svg, const Panel& panel, Place at, double cell) {
   svg.open_cells(at, cell);
   svg.rect({0.0, 0.0, static_cast<double>(items), static_cast<double>(panel.shares.size())}, ramp(0.0));
   paths.erase(0);
-  for (const auto& [shade, path] : paths) svg.path(path, ramp(static_cast<double>(shade) / (kShades - 1)));
+  for (const auto& [shade, path] : paths) svg.path(path, ramp(static_cast<double>(shade) / (kMapShades - 1)));
   svg.close();
   svg.close();
 }
@@ -73,8 +73,8 @@ std::string described(const HeatMaps& maps) {
 std::string drawn(const HeatMaps& maps) {
   const Extent most = extent_of(maps);
   if (most.items == 0) return "";
-  const double step = (kWidth - 2.0 * kMargin + kGap) / static_cast<double>(most.panels);
-  const double cell = std::min(kMostCell, (step - kGap) / static_cast<double>(most.items));
+  const double step = (kWidth - 2.0 * kMargin + kPanelGap) / static_cast<double>(most.panels);
+  const double cell = std::min(kMostMapCell, (step - kPanelGap) / static_cast<double>(most.items));
   const double wide = cell * static_cast<double>(most.items), high = cell * static_cast<double>(most.sets);
   const Heading heading(maps.title, maps.subtitle, {});
   const double line_height = kNameStep + high + kBelow + 14.0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "report/figure/drawing/words.h"
+#include "report/figure/figures.h"
 
 namespace sharpmax::report {
 namespace {
@@ -63,6 +64,13 @@ std::string rules(const std::set<Paint>& fills, const std::set<Paint>& strokes, 
 }
 
 }  // namespace
+
+bool is_figure(std::string_view beginning) noexcept {
+  const std::string_view first = beginning.substr(0, beginning.find('\n'));
+  return first.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"") &&
+         first.find("role=\"img\" font-family=\"") != std::string_view::npos &&
+         first.find(kFonts) != std::string_view::npos;
+}
 
 std::string number(double value) {
   std::string text = fmt::format("{:.2f}", value);
