@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/machine_limits.h"
+#include "machine/machine_limits.h"
 #include "sharpmax/sharpmax.h"
 
 namespace sharpmax {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/machine_limits.h"
+#include "machine/machine_limits.h"
 #include "model/product/product.h"
 #include "sharpmax/machine.h"
 

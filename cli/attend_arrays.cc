@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "base/in_quotes.h"
-#include "base/npz.h"
 #include "cli/attend.h"
 #include "cli/attend_inputs.h"
 #include "cli/attend_statistics.h"
@@ -13,6 +12,7 @@
 #include "cli/table.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
+#include "storage/npz.h"
 
 namespace sharpmax::cli {
 namespace {

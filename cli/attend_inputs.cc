@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/in_quotes.h"
-#include "base/npz.h"
 #include "sharpmax/error.h"
+#include "storage/npz.h"
 
 namespace sharpmax::cli {
 

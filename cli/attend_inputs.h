@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/npy.h"
 #include "cli/attend.h"
 #include "sharpmax/attention.h"
+#include "storage/npy.h"
 
 namespace sharpmax::cli {
 

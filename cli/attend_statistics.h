@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/npz.h"
 #include "cli/console.h"
 #include "cli/table.h"
 #include "sharpmax/attention.h"
+#include "storage/npz.h"
 
 namespace sharpmax::cli {
 

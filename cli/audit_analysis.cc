@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "audit/analysis/analysis_json.h"
-#include "base/text_file.h"
 #include "cli/audit.h"
 #include "cli/interrupt.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

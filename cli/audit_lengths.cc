@@ -9,12 +9,12 @@
 #include "audit/measure/findings_json.h"
 #include "audit/measure/reading.h"
 #include "audit/measure/sketch_json.h"
-#include "base/text_file.h"
 #include "cli/audit.h"
 #include "cli/interrupt.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

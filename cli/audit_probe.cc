@@ -6,13 +6,13 @@
 #include <chrono>
 #include <filesystem>
 
-#include "base/text_file.h"
 #include "cli/audit.h"
 #include "cli/interrupt.h"
 #include "cli/resumed_results.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "base/in_quotes.h"
-#include "base/machine_limits.h"
 #include "cli/attend.h"
 #include "cli/bench_case.h"
 #include "cli/command.h"
@@ -17,6 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
+#include "machine/machine_limits.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 

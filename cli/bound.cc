@@ -9,13 +9,13 @@
 #include <memory>
 
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "cli/attend.h"
 #include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "normalizer/definition.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

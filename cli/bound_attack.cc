@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "base/text_file.h"
 #include "cli/bound.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/table.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 #include "theory/attack.h"
 
 namespace sharpmax::cli {

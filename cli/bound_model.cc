@@ -7,11 +7,11 @@
 #include <chrono>
 #include <cmath>
 
-#include "base/text_file.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 #include "theory/dispersion.h"
 
 namespace sharpmax::cli {

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
 #include "cli/attend.h"
 #include "cli/command.h"
@@ -18,6 +17,7 @@
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -8,9 +8,7 @@
 
 #include "audit/fix/fix_json.h"
 #include "audit/fix/llama_cpp_setting.h"
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/resumed_results.h"
@@ -18,6 +16,7 @@
 #include "model/transformer/normalizer_table_json.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 
-#include "base/available_memory.h"
-#include "base/text_file.h"
 #include "cli/table.h"
+#include "machine/available_memory.h"
 #include "model/file/checksum.h"
 #include "model/transformer/normalizer_table_json.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "cli/console.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "report/figure/figures.h"
 #include "report/results_page.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

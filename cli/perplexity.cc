@@ -7,12 +7,12 @@
 #include <chrono>
 #include <filesystem>
 
-#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/report_files.h"
 #include "report/results_page.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

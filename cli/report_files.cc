@@ -5,11 +5,10 @@
 #include <filesystem>
 #include <span>
 
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
-#include "base/text_file.h"
 #include "report/results_page.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/text_file.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -5,8 +5,6 @@
 
 #include <memory>
 
-#include "base/atomic_file.h"
-#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
@@ -17,6 +15,7 @@
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -4,17 +4,17 @@
 #include <chrono>
 #include <memory>
 
-#include "base/text_file.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/interrupt.h"
-#include "cli/outputs.h"
 #include "cli/model_options.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "model/generation/generate.h"
 #include "model/tokenizer/chat.h"
 #include "model/tokenizer/text_stream.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/blas.h"
-#include "base/machine_limits.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
+#include "machine/blas.h"
+#include "machine/machine_limits.h"
 #include "sharpmax/machine.h"
 
 namespace sharpmax::cli {

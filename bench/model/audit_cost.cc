@@ -12,10 +12,10 @@
 
 #include "audit/measure/excerpts.h"
 #include "audit/measure/row_watch.h"
-#include "base/text_file.h"
 #include "base/threads.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "base/npz.h"
 #include "normalizer/definition.h"
 #include "retrieval/head/folded.h"
 #include "retrieval/task/task.h"
 #include "sharpmax/error.h"
+#include "storage/npz.h"
 
 namespace sharpmax::retrieval {
 namespace {

@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "attention.h"
-#include "base/machine_limits.h"
+#include "machine/machine_limits.h"
 
 namespace sharpmax::python {
 

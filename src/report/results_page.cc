@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/base64.h"
 #include "playground/code.h"
 #include "report/kinds.h"
 #include "report/page_template.h"
 #include "sharpmax/error.h"
+#include "storage/digest.h"
 
 namespace sharpmax::report {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/npy.h"
 #include "sharpmax/error.h"
+#include "storage/npy.h"
 
 namespace {
 

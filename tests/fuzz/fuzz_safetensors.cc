@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/safetensors.h"
 #include "sharpmax/error.h"
+#include "storage/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -9,11 +9,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "base/safetensors.h"
 #include "retrieval/task/settings_json.h"
 #include "retrieval/training/head_file.h"
 #include "retrieval/training/loss_curve.h"
 #include "sharpmax/error.h"
+#include "storage/safetensors.h"
 #include "support/files.h"
 #include "support/random.h"
 

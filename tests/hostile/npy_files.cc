@@ -8,10 +8,10 @@
 #include <functional>
 #include <string>
 
-#include "base/atomic_file.h"
-#include "base/npy.h"
-#include "base/npz.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
+#include "storage/npy.h"
+#include "storage/npz.h"
 #include "support/files.h"
 
 namespace sharpmax::test {

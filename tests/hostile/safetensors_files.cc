@@ -8,8 +8,8 @@
 #include <functional>
 #include <string>
 
-#include "base/safetensors.h"
 #include "sharpmax/error.h"
+#include "storage/safetensors.h"
 #include "support/files.h"
 #include "support/random.h"
 

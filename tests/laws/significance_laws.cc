@@ -8,8 +8,8 @@
 #include <numbers>
 #include <vector>
 
-#include "base/significance.h"
 #include "sharpmax/error.h"
+#include "statistics/significance.h"
 #include "support/random.h"
 
 namespace sharpmax::test {

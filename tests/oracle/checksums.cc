@@ -1,8 +1,8 @@
 // Checksums of files, against the standard's own examples and against those of the parts.
 #include <gtest/gtest.h>
 
-#include "base/sha256.h"
 #include "model/file/checksum.h"
+#include "storage/digest.h"
 #include "support/files.h"
 #include "support/tiny_model.h"
 

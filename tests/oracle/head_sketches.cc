@@ -7,7 +7,7 @@
 
 #include "audit/measure/head_sketch.h"
 #include "audit/measure/sketch_json.h"
-#include "base/base64.h"
+#include "storage/digest.h"
 #include "support/attention_watch.h"
 #include "support/tiny_architectures.h"
 #include "support/tiny_model.h"

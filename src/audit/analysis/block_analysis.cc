@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "attention/elements.h"
-#include "base/blas.h"
-#include "base/threads.h"
 #include "base/numbers.h"
+#include "base/threads.h"
+#include "machine/blas.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {

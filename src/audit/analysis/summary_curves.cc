@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "audit/measure/summary.h"
-#include "base/significance.h"
+#include "statistics/significance.h"
 #include "theory/gradient.h"
 
 namespace sharpmax::audit {

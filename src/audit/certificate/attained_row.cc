@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "audit/certificate/vocabulary.h"
-#include "base/blas.h"
 #include "base/numbers.h"
+#include "machine/blas.h"
 #include "model/transformer/rope.h"
 
 namespace sharpmax::audit {

@@ -6,8 +6,8 @@
 #include "audit/certificate/norm_bound.h"
 #include "audit/certificate/reached.h"
 #include "audit/certificate/vocabulary.h"
-#include "base/blas.h"
 #include "base/threads.h"
+#include "machine/blas.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/blas.h"
 #include "base/numbers.h"
+#include "machine/blas.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "audit/certificate/spectrum.h"
-#include "base/blas.h"
 #include "base/numbers.h"
+#include "machine/blas.h"
 
 namespace sharpmax::audit {
 namespace {

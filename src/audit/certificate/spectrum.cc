@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/blas.h"
+#include "machine/blas.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/blas.h"
 #include "base/numbers.h"
+#include "machine/blas.h"
 #include "model/product/product.h"
 #include "sharpmax/error.h"
 

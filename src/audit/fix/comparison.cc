@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/significance.h"
 #include "sharpmax/error.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "base/float16.h"
-#include "base/quantiles.h"
 #include "sharpmax/error.h"
+#include "statistics/quantiles.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "audit/measure/reading.h"
-#include "base/npz.h"
 #include "sharpmax/error.h"
+#include "storage/npz.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "audit/measure/six_digits.h"
-#include "base/base64.h"
 #include "model/tokenizer/utf8.h"
+#include "storage/digest.h"
 
 namespace sharpmax::audit {
 namespace {

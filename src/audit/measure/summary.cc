@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/significance.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::audit {
 namespace {

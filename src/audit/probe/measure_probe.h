@@ -8,7 +8,7 @@
 
 #include "audit/measure/head_kind.h"
 #include "audit/probe/answer.h"
-#include "base/significance.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::audit {
 

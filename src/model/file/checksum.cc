@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "base/mapped_file.h"
-#include "base/sha256.h"
+#include "storage/digest.h"
+#include "storage/mapped_file.h"
 
 namespace sharpmax::model {
 namespace {

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
 #include "model/file/foreign_tensor.h"
 #include "model/tensor/stored_tensor.h"
+#include "storage/mapped_file.h"
 
 namespace sharpmax::model {
 

@@ -9,8 +9,8 @@
 
 #include "base/counting_iterator.h"
 #include "base/in_quotes.h"
-#include "base/mapped_file.h"
 #include "sharpmax/error.h"
+#include "storage/mapped_file.h"
 
 namespace sharpmax::model {
 

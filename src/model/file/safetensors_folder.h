@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/safetensors.h"
 #include "model/file/foreign_tensor.h"
 #include "model/tensor/stored_tensor.h"
+#include "storage/safetensors.h"
 
 namespace sharpmax::model {
 

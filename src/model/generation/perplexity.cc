@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/significance.h"
 #include "model/generation/sampler.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::model {
 namespace {

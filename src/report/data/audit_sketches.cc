@@ -8,9 +8,9 @@
 #include <optional>
 #include <set>
 
-#include "base/base64.h"
 #include "report/data/packed_lists.h"
 #include "sharpmax/error.h"
+#include "storage/digest.h"
 
 namespace sharpmax::report {
 namespace {

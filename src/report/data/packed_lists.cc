@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/base64.h"
+#include "storage/digest.h"
 
 namespace sharpmax::report {
 namespace {

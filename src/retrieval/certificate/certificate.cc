@@ -15,11 +15,11 @@
 #include <queue>
 #include <vector>
 
-#include "base/blas.h"
 #include "base/numbers.h"
-#include "retrieval/head/folded.h"
+#include "machine/blas.h"
 #include "retrieval/certificate/gelu_bounds.h"
 #include "retrieval/certificate/rounding_of_scores.h"
+#include "retrieval/head/folded.h"
 
 namespace sharpmax::retrieval {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/significance.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::retrieval {
 

@@ -9,11 +9,11 @@
 #include <set>
 
 #include "attention/targets.h"
-#include "base/threads.h"
-#include "base/blas.h"
 #include "base/numbers.h"
-#include "retrieval/testing/item_kernels.h"
+#include "base/threads.h"
+#include "machine/blas.h"
 #include "retrieval/task/task.h"
+#include "retrieval/testing/item_kernels.h"
 #include "sharpmax/error.h"
 #include "sharpmax/survey.h"
 

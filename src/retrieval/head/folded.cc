@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "base/blas.h"
 #include "base/numbers.h"
+#include "machine/blas.h"
 #include "retrieval/head/gelu_constants.h"
 
 namespace sharpmax::retrieval {

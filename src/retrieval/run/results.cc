@@ -7,10 +7,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/significance.h"
 #include "normalizer/definition.h"
 #include "retrieval/run/published.h"
 #include "retrieval/task/settings_json.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::retrieval {
 namespace {

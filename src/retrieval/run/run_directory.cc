@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "retrieval/task/settings_json.h"
-#include "base/text_file.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::retrieval {
 namespace {

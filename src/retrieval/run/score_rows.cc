@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "base/quantiles.h"
+#include "statistics/quantiles.h"
 
 namespace sharpmax::retrieval {
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "retrieval/training/checksum.h"
 #include "retrieval/task/settings_json.h"
-#include "base/text_file.h"
+#include "retrieval/training/checksum.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::retrieval {
 namespace {

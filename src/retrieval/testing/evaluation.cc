@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "attention/targets.h"
-#include "base/blas.h"
 #include "base/threads.h"
+#include "machine/blas.h"
 #include "normalizer/definition.h"
 #include "retrieval/testing/evaluation_block.h"
 #include "sharpmax/error.h"

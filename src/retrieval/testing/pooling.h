@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/blas.h"
+#include "machine/blas.h"
 #include "retrieval/head/folded.h"
 #include "retrieval/task/task.h"
 #include "retrieval/testing/item_kernels.h"

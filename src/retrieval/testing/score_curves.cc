@@ -5,8 +5,8 @@
 #include <limits>
 #include <numbers>
 
-#include "base/blas.h"
 #include "base/numbers.h"
+#include "machine/blas.h"
 #include "retrieval/head/query_nodes.h"
 
 namespace sharpmax::retrieval {

@@ -11,11 +11,11 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "base/safetensors.h"
+#include "retrieval/task/settings_json.h"
 #include "retrieval/training/checksum.h"
 #include "retrieval/training/loss_curve.h"
-#include "retrieval/task/settings_json.h"
 #include "sharpmax/error.h"
+#include "storage/safetensors.h"
 
 namespace sharpmax::retrieval {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/blas.h"
+#include "machine/blas.h"
 #include "retrieval/head/head.h"
 #include "retrieval/training/head_kernels.h"
 

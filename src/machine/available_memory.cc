@@ -1,4 +1,4 @@
-#include "base/available_memory.h"
+#include "machine/available_memory.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "storage/mapped_file.h"
 
 namespace sharpmax {
 

@@ -1,4 +1,4 @@
-#include "base/mapped_file.h"
+#include "storage/mapped_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "base/atomic_file.h"
+#include "storage/files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,8 +9,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "sharpmax/error.h"
+#include "storage/mapped_file.h"
 
 namespace sharpmax {
 namespace {
@@ -105,6 +108,21 @@ void AtomicFile::commit() {
   forget(slot_);
   slot_ = -1;
   temporary_.clear();
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  if (std::error_code ignored; std::filesystem::is_fifo(path, ignored)) {  // a shell's <(command)
+    std::ifstream pipe(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(pipe), {}};
+  }
+  const MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text.data(), text.size())));
+  file.commit();
 }
 
 }  // namespace sharpmax

@@ -10,8 +10,8 @@
 
 #include "base/counting_iterator.h"
 #include "base/in_quotes.h"
-#include "base/safetensors.h"
 #include "sharpmax/error.h"
+#include "storage/safetensors.h"
 
 namespace sharpmax {
 namespace {

@@ -1,6 +1,6 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "base/machine_limits.cc"
-#include "base/machine_limits.h"
+#define HWY_TARGET_INCLUDE "machine/machine_limits.cc"
+#include "machine/machine_limits.h"
 
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>

@@ -1,4 +1,4 @@
-#include "base/blas.h"
+#include "machine/blas.h"
 
 #include <cblas.h>
 #include <omp.h>

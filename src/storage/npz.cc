@@ -1,4 +1,4 @@
-#include "base/npz.h"
+#include "storage/npz.h"
 
 #include <fmt/format.h>
 #include <zip.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax {
 namespace {

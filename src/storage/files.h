@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace sharpmax {
 
@@ -33,5 +34,9 @@ class AtomicFile {
 
 // Deletes the temporary files of this process. Safe in a signal handler, just before the end.
 void remove_unfinished_files() noexcept;
+
+// Small files of text, whole.
+std::string read_text(const std::filesystem::path& path);  // throws Error; pipes are read to their end
+void write_text(const std::filesystem::path& path, std::string_view text);  // by an atomic rename
 
 }  // namespace sharpmax

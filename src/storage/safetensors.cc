@@ -1,4 +1,4 @@
-#include "base/safetensors.h"
+#include "storage/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/npy.h"
+#include "storage/npy.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 #include <new>
 #include <utility>
 
-#include "base/atomic_file.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax {
 namespace {

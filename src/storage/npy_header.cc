@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/in_quotes.h"
-#include "base/npy.h"
 #include "sharpmax/error.h"
+#include "storage/npy.h"
 
 namespace sharpmax {
 namespace {

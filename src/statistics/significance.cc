@@ -1,4 +1,4 @@
-#include "base/significance.h"
+#include "statistics/significance.h"
 
 #include <fmt/format.h>
 

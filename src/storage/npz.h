@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/npy.h"
+#include "storage/npy.h"
 
 namespace sharpmax {
 
