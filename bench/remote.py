@@ -49,14 +49,17 @@ def forget(process):
     process.ask("forget")
 
 
-def measure_in_processes(script, labels, arguments, measure_them):
+def measure_in_processes(script, labels, arguments, measure_them, programs=None):
     """The exit status of a benchmark whose script serves its own contenders (`script --serve LABEL`).
 
-    arguments: threads, and output, a JSON file or None. measure_them(arguments, processes by label): the result."""
+    arguments: threads, and output, a JSON file or None. measure_them(arguments, processes by label): the result.
+    programs: label -> the program of a contender that the script does not serve."""
     with contextlib.ExitStack() as closing:
         processes = {}
         for label in labels:
             command = [sys.executable, script, *sys.argv[1:], "--threads", arguments.threads, "--serve", label]
+            if programs and label in programs:
+                command = [programs[label]]
             processes[label] = process.Process(label, command, arguments.threads)
             closing.callback(processes[label].close)
         try:

@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -25,7 +26,8 @@ TIMES = 2000  # calls of a tiny input that are timed together
 TINY_BARS = {"numpy": 10.0, "torch": 40.0, "torch, recording": 40.0}
 LARGE_BAR = 1.03
 PEERS = ("torch SDPA",)
-LABELS = ("C++", *TINY_BARS, "jax", *PEERS)
+SERVED = (*TINY_BARS, "jax", *PEERS)
+STEPS = environment.REPOSITORY / "build" / "bench" / "attend_steps"
 
 
 def parse_arguments():
@@ -33,7 +35,7 @@ def parse_arguments():
     parser.add_argument("-o", "--output", type=pathlib.Path, help="write the numbers to this JSON file")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--serve", choices=LABELS, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", choices=SERVED, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -53,24 +55,12 @@ class Door:
 
     def prepare(self, shape, keys, times):
         arrays = made(shape, keys)
-        if self._label == "C++":
-            return self._kernel(arrays, times)
         call = {"numpy": self._numpy, "jax": self._jax}.get(self._label, self._torch)(arrays)
 
         def run():
             for _ in range(times):
                 found = call()
             return found
-
-        return run
-
-    def _kernel(self, arrays, times):
-        core, rule = self._sharpmax._core, self._sharpmax.Normalizer("softmax")
-        request, out = core.Request(*arrays), np.empty(arrays[0].shape, np.float32)
-
-        def run():
-            core.attend_again(request, rule, out, 0, times)
-            return out
 
         return run
 
@@ -104,13 +94,36 @@ class Door:
         pass
 
 
+class CppCall:
+    """The same call `times` times in the C++ program attend_steps.cc: what remote.Call is for a door."""
+
+    def __init__(self, process, shape, keys, times):
+        self._process, self._times = process, times
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "inputs.npz"
+            np.savez(path, **dict(zip(("query", "key", "value"), made(shape, keys))))
+            self._process.ask("load", path)
+
+    def output(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "output.npz"
+            self._process.ask("output", path)
+            with np.load(path) as file:
+                return (file["out"],)
+
+    def seconds(self, warm):
+        warm_seconds = serving.WARM_SECONDS if warm else 0.0
+        return float(self._process.ask("time", self._times, warm_seconds, serving.TIMED_SECONDS)[0])
+
+
 def error_of(found, wanted):
     """Over what is allowed: of the same kernel the same bits, of others 1e-5."""
     return 0.0 if np.array_equal(found, wanted) else float(np.abs(found - wanted).max() / 1e-5)
 
 
 def case_of(name, shape, keys, times, processes):
-    calls = {label: remote.prepare(door, shape=shape, keys=keys, times=times) for label, door in processes.items()}
+    calls = {"C++": CppCall(processes["C++"], shape, keys, times)}
+    calls |= {label: remote.prepare(processes[label], shape=shape, keys=keys, times=times) for label in SERVED}
     wanted = calls["C++"].output()[0]
     contenders = [
         measure.Contender(label, label if label in PEERS else "sharpmax", call.seconds,
@@ -144,7 +157,7 @@ def say_large(entry):
 
 def measure_doors(arguments, processes):
     effort = rounds.QUICK if arguments.quick else rounds.THOROUGH
-    machine = environment.machine_facts() | remote.tell(processes["C++"])
+    machine = environment.machine_facts() | remote.tell(processes["numpy"])
     result = {"schema": SCHEMA, "date": environment.now(), "machine": machine,
               "threads": arguments.threads, "cases": []}  # fmt: skip
     say(f"load before: {machine['load_average_before']:.2f}, {arguments.threads} threads")
@@ -163,7 +176,7 @@ def main():
     if arguments.serve:
         serving.serve(lambda: Door(arguments.serve))
         return 0
-    return remote.measure_in_processes(__file__, LABELS, arguments, measure_doors)
+    return remote.measure_in_processes(__file__, ("C++", *SERVED), arguments, measure_doors, {"C++": STEPS})
 
 
 if __name__ == "__main__":

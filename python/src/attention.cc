@@ -28,15 +28,6 @@ void attend_python(const HeldRequest& request, const AnyNormalizer& normalizer, 
   attend(request.view(), normalizer, out_view, held.view(), {.threads = threads});
 }
 
-// The same call over and over, without Python in between: what benchmarks hold the door's own cost against.
-void attend_again(const HeldRequest& request, const AnyNormalizer& normalizer, nb::handle out, int threads,
-                  int times) {
-  const OutputArray out_array = output_array(out, "out");
-  const AnyMutableTensor<4> out_view = any_mutable_tensor(out_array, "out");
-  nb::gil_scoped_release without_interpreter;
-  for (int i = 0; i < times; ++i) attend(request.view(), normalizer, out_view, nullptr, {.threads = threads});
-}
-
 // What attend() would say of its arguments, without reading an element of them: for doors that trace first.
 void check_attend_python(const HeldRequest& request, const AnyNormalizer& normalizer, nb::handle out,
                          const nb::dict& statistics, std::vector<double> gaps, int threads) {
@@ -130,7 +121,6 @@ void normalize_backward_python(nb::handle scores, const AnyNormalizer& normalize
 
 void bind_attention(nb::module_& m) {
   m.def("attend", attend_python);
-  m.def("attend_again", attend_again);
   m.def("check_attend", check_attend_python);
   m.def("attend_backward", attend_backward_python, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
         nb::arg().none(), nb::arg());

@@ -16,7 +16,6 @@ class ReadBandwidth {
  public:
   explicit ReadBandwidth(int threads);
   double measure();  // one pass over the buffer
-  std::size_t buffer_bytes() const noexcept { return buffer_.size() * sizeof(float); }
 
  private:
   int threads_;

@@ -13,10 +13,4 @@ double norm_spread_bound(const NormFacts& facts) {
   return 2.0 * facts.scale * facts.query_gain * facts.key_gain * facts.query_norm * facts.key_norm;
 }
 
-double least_norm_product(double spread, double scale) {
-  require("spread", spread, kNotNegative);
-  require("scale", scale, kPositive);
-  return spread / (2.0 * scale);
-}
-
 }  // namespace sharpmax::theory

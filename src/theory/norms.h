@@ -20,7 +20,4 @@ struct NormFacts {
 // Throws Error{bad_argument} unless all are 0 or more, and finite.
 double norm_spread_bound(const NormFacts& facts);
 
-// Read the other way: the product of the four norms that a spread needs at least; scale > 0.
-double least_norm_product(double spread, double scale = 1.0);
-
 }  // namespace sharpmax::theory

@@ -160,9 +160,4 @@ double peak_bound(const Findings& findings, const HeadSummary& summary) {
   return theory::dispersion_range(spread, keys).high;
 }
 
-double forecast_peak(const Findings& findings, const HeadFindings& head, double length) {
-  const auto peaks = medians_of(head, RowField::peak_outside);
-  return forecast({findings.lengths, peaks}, length, findings.damping);
-}
-
 }  // namespace sharpmax::audit

@@ -61,7 +61,4 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
 // softmax allows at best. NaN under other normalizers.
 double peak_bound(const Findings& findings, const HeadSummary& summary);
 
-// Forecast of the peak outside the sink.
-double forecast_peak(const Findings& findings, const HeadFindings& head, double length);
-
 }  // namespace sharpmax::audit

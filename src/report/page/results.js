@@ -29,10 +29,6 @@ function rowsOf(data, arm, normalizer) {
   return data.rows.filter((row) => row.arm === arm && row.normalizer === normalizer).sort((a, b) => a.n - b.n);
 }
 
-function trainingOf(data, arm) {
-  return data.arms.find(({name}) => name === arm)?.training ?? {};
-}
-
 function chance(data) {
   return 1 / (data.arms[0]?.training.classes ?? 10);
 }

@@ -86,8 +86,6 @@ std::string plural(double n, std::string_view word) {
   return fmt::format("{} {}{}", count(n), word, n == 1.0 ? "" : "s");
 }
 
-std::string or_none(const std::optional<std::string>& words) { return words.value_or(std::string(kNone)); }
-
 std::string shown(std::string_view text) {
   const auto unseen = [](char32_t c) {
     return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||

@@ -2,7 +2,6 @@
 // page/dom.js).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +17,6 @@ std::string plain_number(double value);               // 0.25, 1.5, 1e-5: shorte
 std::string power_of_ten(double value);               // 0.01, 10⁻⁷
 std::string size_from_log10(double log10);            // 16,384; ~10²³
 std::string plural(double n, std::string_view word);  // 3 heads
-std::string or_none(const std::optional<std::string>& words);
 
 // Valid UTF-8 whose characters can be seen: those that cannot, or that turn the writing direction, as
 // escapes.
