@@ -9,20 +9,11 @@
 namespace sharpmax::cli {
 namespace {
 
-struct PaperNumber {
-  double accuracy = NAN;
-  bool remembered = false;
-};
-
-PaperNumber published(const RetrieveView& view, const char* normalizer, std::int64_t n) {
+// Accuracy; NaN if the paper's table has none.
+double published(const RetrieveView& view, const char* normalizer, std::int64_t n) {
   for (const Json& entry : view.json()["published"])
-    if (entry["normalizer"] == normalizer && entry["n"] == n)
-      return {entry["accuracy"].get<double>(), entry["remembered"].get<bool>()};
-  return {};
-}
-
-std::string text_of(const PaperNumber& number) {
-  return percent(number.accuracy) + (number.remembered ? "*" : " ");
+    if (entry["normalizer"] == normalizer && entry["n"] == n) return entry["accuracy"].get<double>();
+  return NAN;
 }
 
 std::string number_or_dash(const Json& value, const char* format) {
@@ -43,21 +34,19 @@ std::string published_comparison(const RetrieveView& view, bool colour) {
   Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
                Align::right, Align::right});
   table.add(bold({"items", "softmax", "paper", "adaptive", "paper", "gain", "t", "p"}));
-  bool remembered = false, any = false, tested = false;
+  bool any = false, tested = false;
   for (const std::int64_t n : view.sizes()) {
-    const PaperNumber theirs = published(view, "softmax", n),
-                      theirs_adaptive = published(view, "adaptive", n);
-    if (std::isnan(theirs.accuracy)) continue;
+    const double theirs = published(view, "softmax", n);
+    if (std::isnan(theirs)) continue;
     any = true;
-    remembered = remembered || theirs.remembered || theirs_adaptive.remembered;
     const Json* test = view.test("paper", adaptive, n);
     tested = tested || test != nullptr;
     const double ours = view.accuracy("paper", softmax, n), better = view.accuracy("paper", adaptive, n);
     table.add({{grouped(n)},
                {percent(ours)},
-               {text_of(theirs), Ink::dim},
+               {percent(theirs), Ink::dim},
                {percent(better)},
-               {text_of(theirs_adaptive), Ink::dim},
+               {percent(published(view, "adaptive", n)), Ink::dim},
                {fmt::format("{:+.1f}", 100.0 * (better - ours))},
                {test ? number_or_dash((*test)["t"], "{:.2f}") : "-"},
                {test ? number_or_dash((*test)["p"], "{:.1g}") : "-"}});
@@ -67,7 +56,6 @@ std::string published_comparison(const RetrieveView& view, bool colour) {
       inked("The paper's table beside ours (arm paper, right answers in %)", Ink::bold, colour) + "\n" +
       table.text(colour);
   if (tested) text += "t, p: paired t-test of adaptive against softmax over the seeds.\n";
-  if (remembered) text += "*: the paper's number from memory.\n";
   return text;
 }
 

