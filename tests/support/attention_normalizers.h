@@ -2,6 +2,7 @@
 // settings that take another path through the kernels.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <vector>
@@ -25,6 +26,14 @@ inline std::vector<std::string> normalizers_under_test() {
     texts.emplace_back(text);
   }
   return texts;
+}
+
+// Whether a normalizer of normalizers_under_test() takes a case, if each takes every n-th: its place in that list is
+// where it begins, so each case too meets every n-th normalizer.
+inline bool takes_case(const std::string& normalizer, std::size_t case_index, std::size_t n) {
+  static const std::vector<std::string> texts = normalizers_under_test();
+  const auto place = std::find(texts.begin(), texts.end(), normalizer) - texts.begin();
+  return case_index % n == static_cast<std::size_t>(place) % n;
 }
 
 // The same with one value a head, a little different each, where the member has such parameters.
