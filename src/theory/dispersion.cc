@@ -45,8 +45,8 @@ double log_dispersion_length(double spread, double peak, double beta) {
 double log_sharp_length(double spread, double peak, double beta) {
   check(spread, beta);
   require("peak", peak, kShare);
-  // ln(1 + exp(x)), of either sign of x.
-  const double x = beta * spread + std::log1p(-peak) - std::log(peak);
+  // ln(1 + exp(x)), of either sign of x. The odds come first: those of one half are exactly 0.
+  const double x = beta * spread + (std::log1p(-peak) - std::log(peak));
   return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
 

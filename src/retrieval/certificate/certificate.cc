@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <queue>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "retrieval/certificate/gelu_bounds.h"
 #include "retrieval/certificate/rounding_of_scores.h"
 #include "retrieval/head/folded.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::retrieval {
 namespace {
@@ -221,6 +223,19 @@ SpreadCertificate certify_spread(const Head& head) {
   found.certified = found.certified * (1.0 + 1e-12) + slack;  // the remainders' own sums round, too
   found.attained = std::max(found.attained - slack, 0.0);
   return found;
+}
+
+// beta * delta is all that matters. theory's functions take finite numbers only; a diverged head has others.
+double largest_possible_weight(double n, double delta, double beta) {
+  const double width = beta * delta;
+  if (!std::isfinite(width)) return std::isnan(width) ? width : 1.0;
+  return theory::dispersion_range(width, n).high;
+}
+
+double log10_half_lost_from(double delta, double beta) {
+  const double width = beta * delta;
+  if (!std::isfinite(width)) return width;
+  return theory::log_sharp_length(width, 0.5) / std::numbers::ln10;
 }
 
 }  // namespace sharpmax::retrieval

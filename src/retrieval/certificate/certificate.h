@@ -15,10 +15,10 @@ struct SpreadCertificate {
 SpreadCertificate certify_spread(const Head& head);
 
 // The largest weight any key of n can have under softmax at beta when scores spread at most delta:
-// 1 / (1 + (n - 1) exp(-beta delta)). Not below any weight softmax computes, rounding aside.
+// theory::dispersion_range, for any delta >= 0 and beta >= 0. 1 if their product is infinite, NaN if it is NaN.
 double largest_possible_weight(double n, double delta, double beta = 1.0);
 
-// log10 of the size from which no key can have half of the weight: n > 1 + exp(beta delta).
+// log10 of the size from which no key can have half of the weight: theory::log_sharp_length, in the same domain.
 double log10_half_lost_from(double delta, double beta = 1.0);
 
 }  // namespace sharpmax::retrieval
