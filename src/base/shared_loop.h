@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <exception>
 
-#include "base/thread_pool.h"
+#include "base/threads.h"
 
 namespace sharpmax {
 

@@ -5,8 +5,8 @@
 //   item       = a decimal number, or one of the parameter's words
 #include <fmt/format.h>
 
-#include "base/decimal.h"
 #include "base/in_quotes.h"
+#include "base/numbers.h"
 #include "normalizer/parameters.h"
 #include "normalizer/wording.h"
 #include "sharpmax/error.h"

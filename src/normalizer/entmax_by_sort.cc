@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "normalizer/compensated_sum.h"
+#include "base/numbers.h"
 #include "normalizer/threshold_map.h"
 
 namespace sharpmax {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "normalizer/compensated_sum.h"
+#include "base/numbers.h"
 #include "normalizer/softmax_map.h"
 #include "normalizer/threshold_map.h"
 

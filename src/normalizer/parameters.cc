@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/decimal.h"
 #include "base/in_quotes.h"
+#include "base/numbers.h"
 #include "normalizer/wording.h"
 #include "sharpmax/error.h"
 

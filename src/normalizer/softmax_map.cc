@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normalizer/compensated_sum.h"
+#include "base/numbers.h"
 
 namespace sharpmax {
 

@@ -1,4 +1,4 @@
-// base/decimal.h where the C++ library has no floating-point <charconv> yet, as LLVM 14's has not. wasi-libc's
+// Decimal text of base/numbers.h where the C++ library has no floating-point <charconv> yet, as LLVM 14's has not. wasi-libc's
 // strtod rounds correctly and knows one locale only.
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/decimal.h"
+#include "base/numbers.h"
 
 namespace sharpmax {
 

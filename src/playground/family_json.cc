@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/decimal.h"
+#include "base/numbers.h"
 #include "sharpmax/normalizer.h"
 
 namespace sharpmax::playground {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "normalizer/compensated_sum.h"
+#include "base/numbers.h"
 #include "normalizer/definition.h"
 
 namespace sharpmax {

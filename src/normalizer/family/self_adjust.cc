@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "normalizer/compensated_sum.h"
+#include "base/numbers.h"
 #include "normalizer/softmax_map.h"
 
 namespace sharpmax {

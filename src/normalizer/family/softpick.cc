@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normalizer/compensated_sum.h"
+#include "base/numbers.h"
 #include "normalizer/definition.h"
 
 namespace sharpmax {
