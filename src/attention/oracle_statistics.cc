@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "normalizer/distribution.h"
+#include "normalizer/definition.h"
 
 namespace sharpmax::oracle {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,5 +35,16 @@ bool may_be_auto(const ParameterSpec& spec) noexcept;
 std::string text_of(const ParameterSpec& spec, const Parameter& parameter);
 // Whether it is the default, bit for bit.
 bool is_default(const ParameterSpec& spec, const Parameter& parameter);
+
+// How messages about normalizers speak of what they found.
+
+// " (column 8)", or nothing for column 0: the mistake is not in a text.
+std::string at_column(std::size_t column);
+
+// "alpha, delta and beta"
+std::string joined(std::span<const std::string_view> words);
+
+// "; did you mean entmax?", or nothing when no word is close.
+std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace sharpmax

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "normalizer/definition.h"
-#include "normalizer/distribution.h"
 #include "playground/family_json.h"
 #include "sharpmax/error.h"
 
