@@ -70,4 +70,10 @@ View broadcast_to(View view, const Extents<4>& shape) {
   return view;
 }
 
+// The instruction set in use, as kernels see it.
+
+// Applies SHARPMAX_TARGET, once. Every door to the kernels calls it; throws Error if the variable
+// names what this machine does not have.
+void choose_target();
+
 }  // namespace sharpmax

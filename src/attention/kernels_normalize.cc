@@ -11,9 +11,8 @@
 #include "attention/elements.h"
 #include "attention/kernels.h"
 #include "attention/kernels/row_statistics.h"
-#include "attention/oracle_statistics.h"
+#include "attention/oracle.h"
 #include "attention/rows/dispatch.h"
-#include "attention/targets.h"
 #include "base/threads.h"
 
 namespace sharpmax {

@@ -1,4 +1,4 @@
-#include "attention/targets.h"
+#include "attention/kernels.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

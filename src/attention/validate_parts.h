@@ -1,14 +1,60 @@
-// The parts that several doors check alike.
+// The checks that several doors share.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "attention/view_checks.h"
 #include "sharpmax/attention.h"
+#include "sharpmax/error.h"
+#include "sharpmax/tensor.h"
 
 namespace sharpmax {
 
+// Checks of one view, or of two, that know nothing of attention: sizes, data, strides, overlap.
+// Each throws Error with one sentence: the door, the argument, what was found, what was wanted.
+
+// A view of any type and rank under the name its caller knows it by. It refers to the view.
+struct NamedView {
+  std::string_view door;
+  std::string_view name;
+  const void* data = nullptr;
+  std::size_t element_size = 0;
+  std::span<const std::int64_t> shape;
+  std::span<const std::int64_t> strides;
+
+  bool present() const noexcept { return data != nullptr; }
+  std::int64_t elements() const noexcept;  // of a view whose sizes were checked
+};
+
+template <class T, std::size_t Rank>
+NamedView named(std::string_view door, std::string_view name, const TensorView<T, Rank>& view) {
+  return {door, name, view.data, sizeof(T), view.shape, view.strides};
+}
+template <class Void, std::size_t Rank>
+NamedView named(std::string_view door, std::string_view name, const AnyView<Void, Rank>& view) {
+  return {door, name, view.data, size_of(view.dtype), view.shape, view.strides};
+}
+
+std::string shape_text(std::span<const std::int64_t> shape);  // "[1, 8, 512, 64]"
+
+// Sizes are not negative, no product of sizes or strides overflows, data is there (unless the view
+// holds no element) and aligned to its element.
+void check_memory(const NamedView& view);
+void check_last_stride(const NamedView& view);            // 1
+void check_last_stride_or_broadcast(const NamedView& view);  // 1 or 0
+// Every stride positive, and no two indices the same element.
+void check_writable(const NamedView& view);
+void check_shape(const NamedView& view, std::span<const std::int64_t> wanted, std::string_view meaning);
+// The two share no element. Slices of one packed array with equal strides may interleave; views of
+// different strides must not even reach into each other.
+void check_apart(const NamedView& output, const NamedView& other);
+void check_all_apart(const std::vector<NamedView>& outputs, const std::vector<NamedView>& inputs);
+
+// The parts that several doors check alike.
 struct HeadCounts {
   std::int64_t batches = 0, heads = 0, queries = 0, keys = 0;
 };

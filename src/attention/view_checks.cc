@@ -1,4 +1,4 @@
-#include "attention/view_checks.h"
+#include "attention/validate_parts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "attention/kernels.h"
-#include "attention/oracle_row.h"
-#include "attention/oracle_statistics.h"
+#include "attention/oracle.h"
 #include "normalizer/definition.h"
 #include "support/attention_cases.h"
 

@@ -10,11 +10,9 @@
 
 #include "attention/kernels.h"
 #include "attention/kernels/backward.h"
-#include "attention/kernels/blocks.h"
-#include "attention/kernels/items.h"
+#include "attention/kernels/block.h"
 #include "attention/kernels/prefill.h"
 #include "attention/kernels/thread_scratch.h"
-#include "attention/targets.h"
 #include "base/threads.h"
 
 namespace sharpmax {

@@ -2,9 +2,11 @@
 // instruction set. Nothing here depends on the vector length but through TileShape.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "attention/kernels.h"
 #include "attention/rows/row.h"
@@ -12,8 +14,6 @@
 #include "sharpmax/attention.h"
 
 namespace sharpmax {
-
-struct RowWorkspace;  // rows/workspace.h
 
 struct TileShape {
   std::size_t rows;   // queries of a tile
@@ -70,5 +70,62 @@ struct BlockScratch {
   RowOutcome outcome;  // its arrays point at this thread's buffers
 };
 
+// Items: the unit that threads share out. One (batch, kv head) with all the segments it appears in.
+struct Item {
+  std::span<const Segment> segments;
+  std::int64_t kv_head;
+};
+
+inline std::vector<Item> items_of(const AttentionRequest& request, std::span<const Segment> segments) {
+  std::vector<Item> items;
+  for (std::size_t begin = 0; begin < segments.size();) {
+    std::size_t end = begin + 1;
+    while (end < segments.size() && segments[end].batch == segments[begin].batch) ++end;
+    for (std::int64_t kv = 0; kv < request.key.shape[1]; ++kv) {
+      items.push_back({segments.subspan(begin, end - begin), kv});
+    }
+    begin = end;
+  }
+  return items;
+}
+
+// The rows of a segment under one kv head, cut into blocks. Rows run head by head; a block stays
+// within its head unless heads are shorter than a tile.
+class Blocks {
+ public:
+  Blocks(const Segment& segment, std::int64_t kv_head, std::int64_t group, std::size_t rows_per_block,
+         std::size_t tile_rows)
+      : segment_(segment),
+        first_head_(kv_head * group),
+        queries_(static_cast<std::size_t>(segment.query_end - segment.query_begin)),
+        per_block_(rows_per_block) {
+    const bool joined = queries_ < tile_rows;
+    runs_ = joined ? 1 : static_cast<std::size_t>(group);
+    run_rows_ = joined ? queries_ * static_cast<std::size_t>(group) : queries_;
+    per_run_ = (run_rows_ + per_block_ - 1) / per_block_;
+  }
+  std::size_t count() const noexcept { return runs_ * per_run_; }
+  // Fills `rows` and returns how many there are.
+  std::size_t fill(std::size_t block, BlockRow* rows) const {
+    const std::size_t run = block / per_run_, first = block % per_run_ * per_block_;
+    const std::size_t last = std::min(first + per_block_, run_rows_);
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t flat = run * run_rows_ + i;
+      BlockRow& row = rows[i - first];
+      row.head = first_head_ + static_cast<std::int64_t>(flat / queries_);
+      row.query = segment_.query_begin + static_cast<std::int64_t>(flat % queries_);
+      const KeyRange keys = segment_.visible(row.query);
+      row.begin = keys.begin - segment_.key_begin;
+      row.end = keys.end - segment_.key_begin;
+      row.beta = 1.0;
+    }
+    return last - first;
+  }
+
+ private:
+  const Segment& segment_;
+  std::int64_t first_head_;
+  std::size_t queries_, per_block_, runs_, run_rows_, per_run_;
+};
 
 }  // namespace sharpmax

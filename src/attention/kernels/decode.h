@@ -7,6 +7,7 @@
 #include <span>
 
 #include "attention/kernels/block.h"
+#include "attention/kernels/prefill.h"
 
 namespace sharpmax {
 
@@ -44,5 +45,8 @@ void decode_resolve(const DecodeHead& head, std::size_t row, const AnyNormalizer
 void decode_values(const DecodeHead& head, std::size_t chunk, float* line);
 // Sums the chunks' partial results of a row, in order, times scale, into out.
 void decode_finish(const DecodeHead& head, std::size_t row, float scale, const AnyMutableTensor<4>& out);
+
+// The driver of these passes.
+void run_decode(const PrefillJob& job, std::span<const Item> items);
 
 }  // namespace sharpmax

@@ -1,11 +1,9 @@
-#include "attention/kernels/decode_driver.h"
+#include "attention/kernels/decode.h"
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "attention/kernels/columns.h"
-#include "attention/kernels/decode.h"
 #include "attention/kernels/row_statistics.h"
 #include "attention/kernels/thread_scratch.h"
 #include "base/threads.h"

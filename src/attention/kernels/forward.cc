@@ -8,15 +8,11 @@
 #include <vector>
 
 #include "attention/kernels.h"
-#include "attention/kernels/blocks.h"
-#include "attention/kernels/columns.h"
+#include "attention/kernels/block.h"
 #include "attention/kernels/decode.h"
-#include "attention/kernels/decode_driver.h"
-#include "attention/kernels/items.h"
 #include "attention/kernels/prefill.h"
 #include "attention/kernels/row_statistics.h"
 #include "attention/kernels/thread_scratch.h"
-#include "attention/targets.h"
 #include "base/threads.h"
 
 namespace sharpmax {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "attention/kernels/block.h"
-#include "attention/kernels/columns.h"
+#include "attention/kernels/row_statistics.h"
 
 namespace sharpmax {
 

@@ -9,7 +9,7 @@
 
 #include "attention/kernels/block.h"
 #include "attention/kernels/prefill.h"
-#include "attention/rows/workspace.h"
+#include "attention/rows/row.h"
 
 namespace sharpmax {
 

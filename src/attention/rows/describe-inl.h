@@ -11,8 +11,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attention/rows/call.h"
 #include "attention/rows/math-inl.h"
+#include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/top-inl.h"
 #include "attention/rows/walk-inl.h"

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "attention/rows/row.h"
-#include "attention/rows/workspace.h"
 
 namespace sharpmax {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "attention/rows/call.h"
+#include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
 

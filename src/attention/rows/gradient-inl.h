@@ -18,7 +18,6 @@
 
 #include "attention/rows/row.h"
 #include "attention/rows/walk-inl.h"
-#include "attention/rows/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {

@@ -13,9 +13,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attention/rows/call.h"
 #include "attention/rows/describe-inl.h"
 #include "attention/rows/math-inl.h"
+#include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
 

@@ -12,11 +12,11 @@
 #include <cmath>
 #include <limits>
 
-#include "attention/rows/call.h"
 #include "attention/rows/describe-inl.h"
 #include "attention/rows/exponential-inl.h"
 #include "attention/rows/gaps-inl.h"
 #include "attention/rows/pointwise-inl.h"
+#include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/specification-inl.h"
 #include "attention/rows/stick_breaking-inl.h"

@@ -6,8 +6,11 @@
 // multiple of the vector length of the instruction set in use.
 #pragma once
 
+#include <hwy/aligned_allocator.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "normalizer/definition.h"
@@ -70,5 +73,73 @@ struct RowOutcome {
 //
 // A RowWorkspace is per thread: buffers sized once, before any row runs, from the longest row
 // (candidates of sparse maps, doubles for the specification). Nothing allocates afterwards.
+
+// What one thread needs beside the row itself: buffers sized once, from the longest row.
+//
+// The memory is not touched until a rule asks for it, so the doubles of the specification cost
+// address space, not memory, under every normalizer that has a kernel of its own.
+
+struct RankedKey {
+  float value;
+  std::uint32_t index;  // within the row
+};
+
+struct RowWorkspace {
+ public:
+  // longest: floats in the longest row, lanes without a key included.
+  explicit RowWorkspace(std::size_t longest)
+      : capacity_(longest + kSlack),
+        candidates_(hwy::AllocateAligned<float>(2 * capacity_)),
+        ranked_(hwy::AllocateAligned<RankedKey>(2 * capacity_)),
+        doubles_(hwy::AllocateAligned<double>(4 * capacity_)) {
+    if (candidates_ == nullptr || ranked_ == nullptr || doubles_ == nullptr) throw std::bad_alloc();
+  }
+
+  std::size_t capacity() const noexcept { return capacity_; }
+
+  // Room for every score of a row and one vector more.
+  float* candidates() noexcept { return candidates_.get(); }
+  // A copy of the scores, where the backward needs them after they have become weights.
+  float* scores() noexcept { return candidates_.get() + capacity_; }
+
+  RankedKey* ranked() noexcept { return ranked_.get(); }
+
+  // Four rows in double, for the specification.
+  std::span<double> exact(std::size_t which, std::size_t keys) noexcept {
+    return {doubles_.get() + which * capacity_, keys};
+  }
+
+ private:
+  static constexpr std::size_t kSlack = 128;  // two of the widest vectors Highway knows here
+
+  std::size_t capacity_;
+  hwy::AlignedFreeUniquePtr<float[]> candidates_;
+  hwy::AlignedFreeUniquePtr<RankedKey[]> ranked_;
+  hwy::AlignedFreeUniquePtr<double[]> doubles_;
+};
+
+// Everything a kernel needs to weigh one row whose rule and maximum are known.
+struct RowCall {
+  const RowTask& task;
+  const RowWishes& wishes;
+  const ScoreRow& row;
+  const Rule& rule;
+  float max;        // the largest score, finite
+  float few_above;  // scores that few, or some, of the keys exceed: rows/scan-inl.h
+  float some_above;
+  float least;  // of the unmasked scores, where gaps or spread are wanted
+  double keys;  // unmasked
+  RowWorkspace& workspace;
+  RowOutcome& out;
+
+  std::size_t size() const noexcept { return row.chunks * row.lanes; }
+};
+
+// What became of a row.
+enum class Weighed {
+  done,
+  poisoned,  // a score was NaN
+  not_here,  // untouched: only the specification can do it
+};
 
 }  // namespace sharpmax

@@ -13,7 +13,7 @@
 #include <limits>
 #include <span>
 
-#include "attention/rows/call.h"
+#include "attention/rows/row.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {

@@ -23,9 +23,9 @@
 #include <cstddef>
 #include <limits>
 
-#include "attention/rows/call.h"
 #include "attention/rows/exponential-inl.h"
 #include "attention/rows/math-inl.h"
+#include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
 

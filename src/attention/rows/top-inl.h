@@ -19,9 +19,9 @@
 #include <cstring>
 #include <functional>
 
+#include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/walk-inl.h"
-#include "attention/rows/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "attention/targets.h"
+#include "attention/kernels.h"
 #include "base/threads.h"
 #include "model/product/kernels.h"
 #include "model/tensor/dequantize.h"

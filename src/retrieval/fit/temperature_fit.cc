@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "attention/targets.h"
+#include "attention/kernels.h"
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "machine/blas.h"

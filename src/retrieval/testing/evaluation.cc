@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "attention/targets.h"
+#include "attention/kernels.h"
 #include "base/threads.h"
 #include "machine/blas.h"
 #include "normalizer/definition.h"
