@@ -10,7 +10,7 @@
 #include "cli/console.h"
 #include "cli/report_files.h"
 #include "sharpmax/normalizer.h"
-#include "theory/peak_lost.h"
+#include "theory/peak_range.h"
 
 namespace sharpmax::cli {
 

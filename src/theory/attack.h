@@ -30,7 +30,7 @@ std::vector<Attack> attacks();
 // The largest ratio found from the hints and from `starts` places; the same seed finds the same.
 double reached(const Attack& attack, std::uint64_t seed, int starts);
 
-// The parts of attacks(), one a file.
+// The parts of attacks().
 std::vector<Attack> attacks_on_rows();       // dispersion, norms, entropy, lemma 1
 std::vector<Attack> attacks_on_peaks();      // every member's peak range
 std::vector<Attack> attacks_on_selection();  // distance, separability

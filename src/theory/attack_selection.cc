@@ -5,8 +5,7 @@
 
 #include "normalizer/softmax_map.h"
 #include "theory/attack.h"
-#include "theory/distance.h"
-#include "theory/separability.h"
+#include "theory/selection.h"
 
 namespace sharpmax::theory {
 namespace {

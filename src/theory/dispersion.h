@@ -1,3 +1,28 @@
+// Softmax disperses: how far scores can spread, what that leaves of the largest weight, and what entropy says of it.
+#pragma once
+
+#include <span>
+
+namespace sharpmax::theory {
+
+// Sharpness costs norm: how far scores can spread, given the sizes of what they are made of.
+//
+// Paper A, proposition 3.1. Scores are e_i = scale (Q y) . (K x_i); `query_gain` and `key_gain` are the
+// largest singular values of Q and K. Then spread <= 2 scale sigma(Q) sigma(K) |y| max_i |x_i|: each score is
+// at most half of that in size. Tight: y along the first right singular vector of Q, x = +/- that which K
+// maps onto Q y's direction with its full gain. Where x is normalised before Q and K the norms are constants,
+// and only the singular values are left to buy sharpness with.
+struct NormFacts {
+  double query_gain = 1.0;  // sigma_max(Q)
+  double key_gain = 1.0;    // sigma_max(K)
+  double query_norm = 1.0;  // |y|
+  double key_norm = 1.0;    // max_i |x_i|
+  double scale = 1.0;       // 1 / sqrt(d) where scores are divided by it
+};
+
+// Throws Error{bad_argument} unless all are 0 or more, and finite.
+double norm_spread_bound(const NormFacts& facts);
+
 // Softmax disperses: what the weights of n keys can be when their scores lie within `spread` of each other.
 //
 // Paper A (arXiv 2410.01104), lemma 2.1 and theorem 2.2. `beta` is the inverse temperature, so that beta *
@@ -5,12 +30,6 @@
 // asked of where the interval lies, and the row's own spread (spread_of) will do. Every function throws
 // Error{bad_argument} unless spread >= 0, beta > 0, n >= 1, 0 < peak < 1, all finite. n is a double, for
 // lengths that no integer holds.
-#pragma once
-
-#include <span>
-
-namespace sharpmax::theory {
-
 struct Range {
   double low = 0.0;
   double high = 0.0;
@@ -35,5 +54,24 @@ double log_dispersion_length(double spread, double peak, double beta = 1.0);
 // The same question with the tight form: some row of n keys has a weight of `peak` or more if and only if
 // n <= 1 + (1 / peak - 1) exp(beta spread), whose logarithm this is. With peak = 1/2: 1 + exp(beta spread).
 double log_sharp_length(double spread, double peak, double beta = 1.0);
+
+// Entropy and the peak: what the one says of the other, and how both move with the temperature. Nats.
+//
+// Paper A says in words that entropy falls as beta grows; the identity dH/dbeta = -beta Var(e) is the reason.
+// Every function throws Error{bad_argument} on what is not finite or outside the domain named.
+
+// Of softmax(beta e). beta finite; at least one score, all finite.
+double entropy_at(double beta, std::span<const double> scores);
+// dH/dbeta = -beta Var(e) under softmax(beta e): never positive for beta > 0, 0 only for ties.
+double entropy_slope(double beta, std::span<const double> scores);
+
+// The largest weight of a distribution over n keys whose entropy is at most `nats` is at least this. The
+// familiar exp(-nats) is what it says where exp(nats) is whole; in between this is more: 0.803 against 0.607
+// at half a nat. Tight: floor(1/p) keys of weight p and one of what is left reach it. nats >= 0, n >= 1.
+double least_peak_at_entropy(double nats, double n);
+
+// ... and whose entropy is at least `nats` is at most this: one key of weight p above n - 1 equal ones reach
+// it. 0 <= nats <= ln n.
+double largest_peak_at_entropy(double nats, double n);
 
 }  // namespace sharpmax::theory

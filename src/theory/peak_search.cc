@@ -1,12 +1,12 @@
 // Of any normalizer, through its specification.
-#include "theory/peak_search.h"
+#include "theory/peak_parts.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "theory/arguments.h"
-#include "theory/climb.h"
+#include "theory/search.h"
 
 namespace sharpmax::theory {
 namespace {
@@ -94,6 +94,100 @@ PeakRange searched_range(const AnyNormalizer& normalizer, double n, const ScoreI
           .knowledge = Knowledge::search,
           .sums_to_one = false,
           .moves_with_level = true};
+}
+
+// Of softmax at a temperature that is a function of the row's entropy: adaptive temperature.
+
+namespace {
+
+constexpr double kEverySizeUpTo = 12.0;  // of the nearer group; beyond it a factor 1.5 apart
+constexpr double kSizeFactor = 1.5;
+constexpr int kNearGaps = 16, kFarGaps = 4;  // of the grid, before climbing
+constexpr double kLastClimb = 1e-7;
+constexpr double kMostSizes = 1e9;  // larger nearer groups are not tried; the ceiling stands
+constexpr int kEntropies = 4096;    // at which the temperature is looked up for the ceiling
+constexpr int kTails = 256;         // cells of the ceiling
+
+// One winner, others in two groups: its survey at beta = 1, and its peak weight at any.
+struct GroupedRow {
+  double near_size, near_gap, far_size, far_gap;
+
+  Survey survey() const noexcept {
+    const double near = near_size * std::exp(-near_gap), far = far_size * std::exp(-far_gap);
+    return {.max = 0.0, .tail = near + far, .moment = -(near * near_gap + far * far_gap)};
+  }
+  double peak(double beta) const noexcept {
+    return 1.0 / (1.0 + near_size * std::exp(-beta * near_gap) + far_size * std::exp(-beta * far_gap));
+  }
+};
+
+// The largest temperature over an interval of entropies, from samples over [0, ln n].
+class Temperatures {
+ public:
+  Temperatures(const Rule& rule, const HeadParameters& parameters, double n)
+      : step_(std::max(std::log(n), 1e-300) / kEntropies) {
+    for (int i = 0; i <= kEntropies; ++i) {
+      const Survey survey{.max = 0.0, .tail = 0.0, .moment = -step_ * i};  // of that entropy
+      samples_.push_back(std::max(1.0, rule.temperature(parameters, survey)));
+    }
+  }
+  double largest(double low, double high) const {
+    const auto index = [&](double nats) {
+      return static_cast<std::ptrdiff_t>(std::clamp(nats / step_, 0.0, static_cast<double>(kEntropies)));
+    };
+    const auto first = samples_.begin() + index(low);  // the sample before, and the one after
+    return *std::max_element(first,
+                             samples_.begin() + std::min<std::ptrdiff_t>(index(high) + 2, kEntropies + 1));
+  }
+
+ private:
+  double step_;
+  std::vector<double> samples_;
+};
+
+// Rows by their tail T = sum of exp(-gap) over the losers. Sharpened by beta >= 1 the tail is least, for
+// given T, where all gaps are equal: x^beta is convex. The entropy is largest there too, and least (a chord
+// of the concave -x ln x) where every gap is 0 or the spread: so T leaves the entropy an interval, and beta
+// the largest value in it. T is cut into cells; each takes its lower end for the tail and both ends'
+// entropies.
+double ceiling_of(const Rule& rule, const HeadParameters& parameters, double n, double spread) {
+  const double others = n - 1.0, floor = std::exp(-spread);
+  if (others == 0.0) return 1.0;
+  if (!(floor < 1.0)) return 1.0 / n;
+  const Temperatures temperatures(rule, parameters, n);
+  const double chord = spread * floor / (1.0 - floor);
+  const auto most_entropy = [&](double t) { return std::log1p(t) + t / (1.0 + t) * std::log(others / t); };
+  const auto least_entropy = [&](double t) { return std::log1p(t) + chord * (others - t) / (1.0 + t); };
+  double least_tail = others;
+  for (int cell = 0; cell < kTails; ++cell) {
+    const double x = std::exp(-spread * (cell + 1) / kTails);
+    const double low = others * x, high = others * std::exp(-spread * cell / kTails);
+    // The most entropy rises with T; the least falls to where 1 + T is this, and rises from there.
+    const double turn = std::clamp(chord * n - 1.0, low, high);
+    const double beta = temperatures.largest(least_entropy(turn), most_entropy(high));
+    least_tail = std::min(least_tail, others * std::pow(x, beta));
+  }
+  return 1.0 / (1.0 + least_tail);
+}
+
+}  // namespace
+
+PeakRange surveyed_range(const Rule& rule, const HeadParameters& parameters, double n, double spread) {
+  const double others = n - 1.0;
+  double high = 0.0;
+  for (double near = 0.0; near <= std::min(others, kMostSizes);) {
+    const auto peak_at = [&](const std::array<double, 2>& at) {
+      const GroupedRow row{near, at[0] * spread, others - near, at[1] * spread};
+      return row.peak(rule.temperature(parameters, row.survey()));
+    };
+    high = std::max(high, climbed(best_of_grid<2>({kNearGaps, kFarGaps}, peak_at), peak_at, kLastClimb).value);
+    near = near < kEverySizeUpTo ? near + 1.0 : std::floor(near * kSizeFactor);
+  }
+  return {.share = {1.0 / n, high},
+          .weight = {1.0 / n, high},
+          .untied_low = 1.0 / n,
+          .ceiling = ceiling_of(rule, parameters, n, spread),
+          .knowledge = Knowledge::search};
 }
 
 }  // namespace sharpmax::theory

@@ -5,8 +5,8 @@
 
 #include "normalizer/definition.h"
 #include "theory/arguments.h"
-#include "theory/peak_lost.h"
-#include "theory/shape.h"
+#include "theory/peak_parts.h"
+#include "theory/peak_range.h"
 
 namespace sharpmax::theory {
 namespace {

@@ -5,7 +5,6 @@
 #include "support/row.h"
 #include "support/theory_attack.h"
 #include "theory/dispersion.h"
-#include "theory/norms.h"
 
 namespace sharpmax::test {
 namespace {

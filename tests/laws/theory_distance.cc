@@ -6,7 +6,7 @@
 
 #include "sharpmax/error.h"
 #include "support/row.h"
-#include "theory/distance.h"
+#include "theory/selection.h"
 
 namespace sharpmax::test {
 namespace {

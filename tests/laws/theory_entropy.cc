@@ -3,7 +3,7 @@
 
 #include "sharpmax/error.h"
 #include "support/row.h"
-#include "theory/entropy.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::test {
 namespace {

@@ -9,10 +9,9 @@
 #include "sharpmax/error.h"
 #include "support/row.h"
 #include "support/theory_attack.h"
-#include "theory/entropy.h"
-#include "theory/peak_lost.h"
+#include "theory/dispersion.h"
+#include "theory/peak_parts.h"
 #include "theory/peak_range.h"
-#include "theory/peak_search.h"
 
 namespace sharpmax::test {
 namespace {

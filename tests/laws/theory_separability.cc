@@ -7,7 +7,7 @@
 
 #include "sharpmax/error.h"
 #include "support/row.h"
-#include "theory/separability.h"
+#include "theory/selection.h"
 
 namespace sharpmax::test {
 namespace {

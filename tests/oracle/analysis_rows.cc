@@ -8,8 +8,7 @@
 #include "audit/analysis/selection.h"
 #include "support/attention_normalizers.h"
 #include "support/paper_b_plain.h"
-#include "theory/distance.h"
-#include "theory/separability.h"
+#include "theory/selection.h"
 
 namespace sharpmax::test {
 namespace {

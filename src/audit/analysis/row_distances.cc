@@ -6,7 +6,7 @@
 
 #include "audit/analysis/selection.h"
 #include "base/numbers.h"
-#include "theory/distance.h"
+#include "theory/selection.h"
 
 namespace sharpmax::audit {
 namespace {

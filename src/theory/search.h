@@ -1,4 +1,4 @@
-// A search for the largest value of a function over the unit cube: a grid with both ends, then uphill.
+// Numerical searches: the largest value over the unit cube, and the root of a falling function.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 namespace sharpmax::theory {
 
+// A search for the largest value of a function over the unit cube: a grid with both ends, then uphill.
 template <std::size_t Dimensions>
 struct Best {
   std::array<double, Dimensions> at{};
@@ -49,6 +50,20 @@ Best<Dimensions> climbed(Best<Dimensions> best, const Value& value, double last_
 // A group of none to all of the others, on a logarithmic scale.
 inline double group_size(double place, double others) {
   return std::clamp(std::round(std::expm1(place * std::log1p(others))), 0.0, others);
+}
+
+// The root of a function that falls through 0 in an interval, to the last bit, by bisection: bounds are
+// computed once, so certainty is worth more than speed.
+
+// The least double at which value(x) <= 0 was found; `high` if there is none below it.
+template <class Value>
+double falling_root(double low, double high, const Value& value) {
+  if (value(low) <= 0.0) return low;
+  for (;;) {
+    const double middle = low + 0.5 * (high - low);
+    if (!(middle > low && middle < high)) return high;
+    (value(middle) > 0.0 ? low : high) = middle;
+  }
 }
 
 }  // namespace sharpmax::theory
