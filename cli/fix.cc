@@ -13,7 +13,7 @@
 #include "cli/outputs.h"
 #include "cli/resumed_results.h"
 #include "cli/table.h"
-#include "model/transformer/normalizer_table_json.h"
+#include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
 #include "storage/files.h"

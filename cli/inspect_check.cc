@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "cli/inspect.h"
 #include "cli/table.h"
-#include "model/tensor/dequantize.h"
+#include "model/tensor/stored_tensor.h"
 
 namespace sharpmax::cli {
 namespace {

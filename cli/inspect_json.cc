@@ -10,7 +10,7 @@
 #include "cli/inspect.h"
 #include "model/architecture/architecture.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/transformer/weights.h"
+#include "model/transformer/model.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {

@@ -1,7 +1,7 @@
 // The metadata of a model file as JSON, nothing left out.
 #include "cli/inspect.h"
-#include "model/file/gguf_types.h"
-#include "model/tensor/stored_bits.h"
+#include "model/file/gguf.h"
+#include "model/tensor/stored_tensor.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "cli/table.h"
 #include "machine/available_memory.h"
-#include "model/file/checksum.h"
-#include "model/transformer/normalizer_table_json.h"
+#include "model/file/model_file.h"
+#include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
 

@@ -42,7 +42,7 @@ std::unique_ptr<model::Session> open_session(const model::Model& model, const Mo
 // trained on.
 std::int64_t context_of(const model::Model& model, const ModelOptions& options);
 
-// SHA-256 of the model as model/file/checksum.h has it; shows how far it is where that takes over a second.
+// SHA-256 of the model as model/file/model_file.h has it; shows how far it is where that takes over a second.
 std::string model_checksum(const model::ModelFile& file);
 
 // What the results say of the model and of how it ran.

@@ -12,7 +12,7 @@
 #include "cli/table.h"
 #include "model/generation/generate.h"
 #include "model/tokenizer/chat.h"
-#include "model/tokenizer/text_stream.h"
+#include "model/tokenizer/tokenizer.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
 

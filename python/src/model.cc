@@ -11,7 +11,7 @@
 #include "engine.h"
 #include "model/generation/perplexity.h"
 #include "model/tokenizer/chat.h"
-#include "model/transformer/normalizer_table_json.h"
+#include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::python {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/generation/sampler.h"
-#include "model/tokenizer/text_stream.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/transformer/session.h"
 #include "statistics.h"
 #include "turns.h"

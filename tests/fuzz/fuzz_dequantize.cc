@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "model/tensor/dequantize.h"
+#include "model/tensor/stored_tensor.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sharpmax::model;

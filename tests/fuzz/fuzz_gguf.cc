@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "model/file/gguf.h"
-#include "model/file/gguf_types.h"
 #include "sharpmax/error.h"
 
 namespace {

@@ -11,11 +11,10 @@
 #include <string_view>
 
 #include "model/file/json_file.h"
-#include "model/tokenizer/byte_alphabet.h"
 #include "model/tokenizer/chat.h"
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "model/tokenizer/json_tokenizer.h"
-#include "model/tokenizer/text_stream.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
 

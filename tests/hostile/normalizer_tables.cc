@@ -1,7 +1,7 @@
 // One wrong table of normalizers per defect, each refused in words that say where.
 #include <gtest/gtest.h>
 
-#include "model/transformer/normalizer_table_json.h"
+#include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::test {

@@ -8,7 +8,6 @@
 
 #include "model/tokenizer/chat.h"
 #include "model/tokenizer/gguf_tokenizer.h"
-#include "model/tokenizer/jinja_outline.h"
 #include "model/tokenizer/json_tokenizer.h"
 #include "model/tokenizer/pattern.h"
 #include "sharpmax/error.h"

@@ -11,7 +11,7 @@
 #include "audit/fix/llama_cpp_setting.h"
 #include "audit/fix/search.h"
 #include "model/generation/perplexity.h"
-#include "model/transformer/normalizer_table_json.h"
+#include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 #include "support/random.h"
 

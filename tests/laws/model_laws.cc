@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/transformer/normalizer_table_json.h"
+#include "model/transformer/normalizer_table.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
 #include "support/tiny_model.h"

@@ -6,11 +6,10 @@
 #include <string>
 
 #include "model/tokenizer/bpe_model.h"
-#include "model/tokenizer/merge.h"
 #include "model/tokenizer/pattern.h"
-#include "model/tokenizer/special_texts.h"
-#include "model/tokenizer/text_stream.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/utf8.h"
+#include "model/tokenizer/vocabulary.h"
 #include "support/random.h"
 #include "support/vocabularies.h"
 

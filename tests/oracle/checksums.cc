@@ -1,7 +1,7 @@
 // Checksums of files, against the standard's own examples and against those of the parts.
 #include <gtest/gtest.h>
 
-#include "model/file/checksum.h"
+#include "model/file/model_file.h"
 #include "storage/digest.h"
 #include "support/files.h"
 #include "support/tiny_model.h"

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "model/product/product.h"
-#include "model/tensor/dequantize.h"
+#include "model/tensor/stored_tensor.h"
 #include "sharpmax/error.h"
 #include "support/attention_normalizers.h"  // for_each_target
 #include "support/stored_weights.h"

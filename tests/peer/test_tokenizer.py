@@ -147,7 +147,7 @@ def gguf_cases(name, count):
 
 
 def known_pre_tokenizers():
-    source = (ROOT / "src/model/tokenizer/pre_tokenizers.cc").read_text()
+    source = (ROOT / "src/model/tokenizer/byte_level_bpe.cc").read_text()
     rows = source[source.index("constexpr Row kRows"):]
     return [line.split('"')[1] for line in rows.split("\n") if line.startswith('    {"')]
 

@@ -6,7 +6,7 @@
 
 #include "base/float16.h"
 #include "model/architecture/configuration.h"
-#include "model/transformer/observer.h"
+#include "model/transformer/session.h"
 #include "support/random.h"
 
 namespace sharpmax::test {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/tensor/dequantize.h"
+#include "model/tensor/stored_tensor.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/float16.h"
-#include "model/tensor/tensor_type.h"
+#include "model/tensor/stored_tensor.h"
 #include "support/random.h"
 
 namespace sharpmax::test {

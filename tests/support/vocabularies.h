@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/byte_alphabet.h"
 #include "model/tokenizer/gguf_tokenizer.h"
+#include "model/tokenizer/utf8.h"
 #include "model/tokenizer/vocabulary.h"
 #include "support/random.h"
 

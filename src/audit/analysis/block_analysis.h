@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "audit/analysis/head_sums.h"
-#include "model/transformer/observer.h"
+#include "model/transformer/session.h"
 
 namespace sharpmax::audit {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "model/transformer/normalizer_table_json.h"
+#include "model/transformer/normalizer_table.h"
 
 namespace sharpmax::audit {
 namespace {

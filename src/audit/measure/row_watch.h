@@ -5,7 +5,7 @@
 
 #include "audit/measure/row_fields.h"
 #include "model/architecture/configuration.h"
-#include "model/transformer/observer.h"
+#include "model/transformer/session.h"
 
 namespace sharpmax::audit {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "audit/measure/head_kind.h"
-#include "model/transformer/observer.h"
+#include "model/transformer/session.h"
 
 namespace sharpmax::audit {
 

@@ -1,4 +1,4 @@
-#include "model/architecture/family_parts.h"
+#include "model/architecture/architecture.h"
 
 #include <fmt/format.h>
 

@@ -5,10 +5,21 @@
 
 #include "base/in_quotes.h"
 #include "model/architecture/architecture.h"
-#include "model/architecture/read_rope.h"
+#include "model/architecture/family_list.h"
+#include "model/architecture/settings.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {
+
+std::span<const Architecture* const> architectures() {
+  static const std::vector<const Architecture*> all = [] {
+    std::vector<const Architecture*> list;
+    for (const auto make : kArchitectures) list.push_back(&make());
+    return list;
+  }();
+  return all;
+}
+
 namespace {
 
 Activation activation_of(const Architecture& architecture, const Settings& settings) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/architecture/configuration.h"
 #include "model/file/model_file.h"
 
 namespace sharpmax::model {
@@ -49,5 +50,9 @@ class Settings {
   const nlohmann::json* json_ = nullptr;
   std::string prefix_;
 };
+
+// Rotary positions as the file has them.
+
+Rope read_rope(const Settings& settings, RotationPairs pairs, const Configuration& configuration);
 
 }  // namespace sharpmax::model

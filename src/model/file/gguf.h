@@ -17,7 +17,6 @@
 #include <string_view>
 #include <vector>
 
-#include "model/file/foreign_tensor.h"
 #include "model/tensor/stored_tensor.h"
 #include "storage/mapped_file.h"
 
@@ -98,5 +97,20 @@ class GgufFile {
   GgufHeader header_;
   std::vector<std::size_t> keys_, names_;  // indices sorted by key, by tensor name
 };
+
+// The numbers by which GGUF files name their types.
+
+// Of one value; 0 for strings and arrays, which have no fixed size.
+std::uint64_t size_of(GgufType type) noexcept;
+
+struct GgufTensorType {
+  std::uint32_t number;
+  TypeLayout layout;
+  std::optional<TensorType> ours;  // nothing: the format has it, we do not
+};
+
+const GgufTensorType* gguf_tensor_type(std::uint32_t number) noexcept;  // null: no such type
+// The name of a type that the format once had; empty for any other number.
+std::string_view removed_gguf_type(std::uint32_t number) noexcept;
 
 }  // namespace sharpmax::model

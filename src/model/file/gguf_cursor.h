@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "model/tensor/stored_bits.h"
+#include "model/tensor/stored_tensor.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {

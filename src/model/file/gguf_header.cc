@@ -8,7 +8,6 @@
 #include "base/in_quotes.h"
 #include "model/file/gguf.h"
 #include "model/file/gguf_cursor.h"
-#include "model/file/gguf_types.h"
 
 namespace sharpmax::model {
 namespace {

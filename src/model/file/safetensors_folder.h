@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "model/file/foreign_tensor.h"
 #include "model/tensor/stored_tensor.h"
 #include "storage/safetensors.h"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "model/tensor/tensor_type.h"
+#include "model/tensor/stored_tensor.h"
 
 namespace sharpmax::model {
 

@@ -2,15 +2,136 @@
 // together by ranked merges. Token for token what llama.cpp gives.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/in_quotes.h"
 #include "model/tokenizer/bpe_model.h"
-#include "model/tokenizer/byte_alphabet.h"
 #include "model/tokenizer/gguf_tokenizer.h"
-#include "model/tokenizer/pre_tokenizers.h"
+#include "model/tokenizer/pattern.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {
+
+// The pre-tokenizers that GGUF files name: expressions that cut a text into words, one after the other.
+struct PreTokenizer {
+  std::vector<Pattern> patterns;
+  bool whole_words_first = false;  // words that are tokens are not put together by merges
+  bool add_begin = false;          // where the file does not say
+};
+
+namespace {
+
+using Expressions = std::span<const std::string_view>;
+
+// What no expression matches stays a word of its own, so "\s+" at the end need not be written.
+constexpr std::string_view kGpt2Words =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))";
+
+constexpr std::array<std::string_view, 1> kGpt2 = {kGpt2Words};
+constexpr std::array<std::string_view, 2> kSmolLm = {R"(\p{N})", kGpt2Words};
+constexpr std::array<std::string_view, 4> kDefault = {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Words, R"(\p{N}+)",
+                                                      "[0-9][0-9][0-9]"};
+constexpr std::array<std::string_view, 3> kFalcon = {R"([\p{P}\$\+<=>\^~\|`]+)", kGpt2Words,
+                                                     "[0-9][0-9][0-9]"};
+// Contractions of either case are spelt out: "(?i:'s)" would match 'ſ as well, and llama.cpp does not.
+constexpr std::array<std::string_view, 1> kLlama3 = {
+    R"('[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+constexpr std::array<std::string_view, 1> kQwen2 = {
+    R"('[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+constexpr std::array<std::string_view, 1> kQwen35 = {
+    R"('[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
+    R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+
+struct Row {
+  std::string_view name;
+  Expressions expressions;
+  bool whole_words_first = false, add_begin = false;
+};
+
+// As llama.cpp maps names to expressions.
+constexpr Row kRows[] = {
+    {"default", kDefault},
+    {"gpt-2", kGpt2},
+    {"phi-2", kGpt2},
+    {"mpt", kGpt2},
+    {"olmo", kGpt2},
+    {"jais", kGpt2},
+    {"gigachat", kGpt2},
+    {"exaone4", kGpt2},
+    {"trillion", kGpt2},
+    {"granite-docling", kGpt2},
+    {"smollm", kSmolLm},
+    {"starcoder", kSmolLm},
+    {"refact", kSmolLm},
+    {"command-r", kSmolLm},
+    {"codeshell", kSmolLm},
+    {"exaone", kSmolLm},
+    {"minerva-7b", kSmolLm},
+    {"falcon", kFalcon},
+    {"llama-bpe", kLlama3, true, true},
+    {"llama3", kLlama3, true, true},
+    {"llama-v3", kLlama3, true, true},
+    {"falcon3", kLlama3, true, true},
+    {"dbrx", kLlama3},
+    {"smaug-bpe", kLlama3},
+    {"glm4", kLlama3},
+    {"chatglm-bpe", kLlama3},
+    {"qwen2", kQwen2},
+    {"deepseek-r1-qwen", kQwen2},
+    {"stablelm2", kQwen2},
+    {"hunyuan", kQwen2},
+    {"megrez", kQwen2},
+    {"qwen35", kQwen35},
+};
+
+// Compiled once a process: it takes milliseconds, and patterns never change.
+const std::vector<Pattern>& compiled(Expressions expressions) {
+  static std::mutex mutex;
+  static std::map<const std::string_view*, std::vector<Pattern>> known;
+  const std::lock_guard lock(mutex);
+  std::vector<Pattern>& patterns = known[expressions.data()];
+  while (patterns.size() < expressions.size()) patterns.emplace_back(expressions[patterns.size()]);
+  return patterns;
+}
+
+}  // namespace
+
+// Throws Error{unsupported} for a name we do not know, and says which we do. The empty name is "default".
+PreTokenizer pre_tokenizer_named(std::string_view name, std::string_view file) {
+  if (name.empty()) name = "default";
+  const auto* row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.name == name; });
+  if (row == std::end(kRows)) {
+    std::string known;
+    for (const Row& r : kRows) known += fmt::format("{}{}", known.empty() ? "" : ", ", r.name);
+    throw Error(ErrorCode::unsupported, fmt::format("{}: pre-tokenizer {} is not supported; known are {}",
+                                                    file, in_quotes(name), known));
+  }
+  return {compiled(row->expressions), row->whole_words_first, row->add_begin};
+}
+
+std::vector<std::string_view> cut_into_words(std::string_view text, const std::vector<Pattern>& patterns) {
+  std::vector<std::string_view> words = {text};
+  for (const Pattern& pattern : patterns) {
+    std::vector<std::string_view> smaller;
+    for (const std::string_view word : words) {
+      for (const Piece& piece : pattern.cut(word)) smaller.push_back(piece.text);
+    }
+    words = std::move(smaller);
+  }
+  return words;
+}
+
 namespace {
 
 MergeList merges_of(const GgufVocabulary& parts) {

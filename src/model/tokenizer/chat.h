@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/file/model_file.h"
 
@@ -29,5 +30,20 @@ ChatTemplate chat_template_of(std::string_view jinja);
 // The template of a model: tokenizer.chat_template, or tokenizer_config.json and chat_template.jinja. Throws
 // as above, and where there is none.
 ChatTemplate chat_template_of(const ModelFile& file);
+
+// What a Jinja template writes, in outline: texts in order, with a mark where a value or a tag stands. Enough
+// to recognise a known shape; nothing is run.
+struct OutlinePart {
+  enum class Kind { text, value, tag };
+  Kind kind = Kind::text;
+  std::string content;  // the text; the expression or the tag without spaces, quotes made equal
+
+  bool operator==(const OutlinePart&) const = default;
+};
+
+// Texts of neighbouring literals and of the template itself are joined; as Hugging Face runs templates, the
+// line end after a tag and the blanks before one are dropped. Throws Error{unsupported} for what is not
+// closed.
+std::vector<OutlinePart> outline_of_jinja(std::string_view source);
 
 }  // namespace sharpmax::model

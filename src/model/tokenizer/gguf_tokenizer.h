@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "model/file/gguf.h"
-#include "model/tokenizer/special_texts.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/vocabulary.h"
 

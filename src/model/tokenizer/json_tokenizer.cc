@@ -6,10 +6,77 @@
 #include <nlohmann/json.hpp>
 
 #include "base/in_quotes.h"
+#include "model/file/json_file.h"
+#include "model/tokenizer/pattern.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {
+namespace {
+
+// The well-formed character that ends the text; "" where the text is empty.
+std::string_view last_character(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0) {
+    --begin;
+    if ((static_cast<unsigned char>(text[begin]) & 0xc0) != 0x80) break;
+  }
+  return text.substr(begin);
+}
+
+std::string_view first_character(std::string_view text) { return text.substr(0, character_length(text)); }
+
+bool is_of(const Pattern& pattern, std::string_view character) {
+  const auto pieces = pattern.cut(character);
+  return pieces.size() == 1 && pieces[0].matched;
+}
+
+bool is_word(std::string_view character) {
+  // Rust's \w, which differs from Oniguruma's in these.
+  static const Pattern word(R"((?![\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}])[\w\x{200c}\x{200d}])");
+  return is_of(word, character);
+}
+
+bool is_space(std::string_view character) {
+  static const Pattern space(R"(\s)");
+  return is_of(space, character);
+}
+
+}  // namespace
+
+AddedTexts::AddedTexts(std::vector<AddedToken> tokens, const std::vector<std::string>& texts)
+    : tokens_(std::move(tokens)) {
+  std::vector<SpecialToken> specials;
+  for (std::size_t i = 0; i < tokens_.size(); ++i) specials.push_back({texts[i], tokens_[i].token});
+  texts_ = SpecialTexts(std::move(specials));
+}
+
+std::vector<Fragment> AddedTexts::cut(std::string_view text, SpecialText special) const {
+  std::vector<SpecialTexts::Match> kept;
+  std::size_t done = 0;
+  for (SpecialTexts::Match match : texts_.leftmost_longest(text)) {
+    const AddedToken& token = tokens_[match.index];
+    // A special text that is to be text still hides others that overlap it: so it is in `tokenizers`.
+    if (token.special && special == SpecialText::as_text) continue;
+    if (token.single_word && (is_word(last_character(text.substr(0, match.begin))) ||
+                              is_word(first_character(text.substr(match.end)))))
+      continue;
+    if (token.lstrip) {
+      while (match.begin > done && is_space(last_character(text.substr(0, match.begin))))
+        match.begin -= last_character(text.substr(0, match.begin)).size();
+    }
+    if (token.rstrip) {
+      while (match.end < text.size() && is_space(first_character(text.substr(match.end))))
+        match.end += first_character(text.substr(match.end)).size();
+    }
+    match.begin = std::max(match.begin, done);
+    match.end = std::max(match.end, match.begin);
+    done = match.end;
+    kept.push_back(match);
+  }
+  return fragments_of(text, kept, texts_);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -221,6 +288,42 @@ std::string JsonTokenizer::decode(std::span<const Token> tokens) const {
 std::string JsonTokenizer::description() const {
   return fmt::format("{}BPE of tokenizer.json, {} tokens", pre_tokenizer_.spells_bytes() ? "byte-level " : "",
                      size_);
+}
+
+// tokenizer.json of a folder, and what beside it says how texts begin and end.
+
+namespace {
+
+constexpr JsonLimits kLimits{.bytes = std::uint64_t{256} << 20, .depth = 64};  // Gemma's has 34 MB
+
+nlohmann::json object_or_null(const std::filesystem::path& path) {
+  return std::filesystem::exists(path) ? read_json_object(path) : nlohmann::json();
+}
+
+}  // namespace
+
+std::unique_ptr<const Tokenizer> make_json_tokenizer(const nlohmann::json& file,
+                                                     const JsonSurroundings& beside) {
+  try {
+    return std::make_unique<JsonTokenizer>(file, beside);
+  } catch (const nlohmann::json::exception& error) {  // a value of another kind than the format has there
+    throw Error(ErrorCode::bad_file,
+                fmt::format("tokenizer.json: is not laid out as a tokenizer: {}", in_quotes(error.what())));
+  }
+}
+
+std::unique_ptr<const Tokenizer> make_json_tokenizer(const std::filesystem::path& folder,
+                                                     const nlohmann::json* config) {
+  const std::filesystem::path path = folder / "tokenizer.json";
+  if (!std::filesystem::exists(path))
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{}: has no tokenizer.json, the only tokenizer of a folder that "
+                            "is read",
+                            folder.string()));
+  const nlohmann::json tokenizer_config = object_or_null(folder / "tokenizer_config.json");
+  const nlohmann::json generation_config = object_or_null(folder / "generation_config.json");
+  return make_json_tokenizer(read_json_object(path, kLimits),
+                             {&tokenizer_config, &generation_config, config});
 }
 
 }  // namespace sharpmax::model

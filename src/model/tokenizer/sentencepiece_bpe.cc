@@ -7,8 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/gguf_tokenizer.h"
-#include "model/tokenizer/merge.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {

@@ -1,7 +1,10 @@
 #include "model/tokenizer/tokenizer.h"
 
+#include <utility>
+
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "model/tokenizer/json_tokenizer.h"
+#include "model/tokenizer/utf8.h"
 
 namespace sharpmax::model {
 
@@ -19,5 +22,14 @@ std::unique_ptr<const Tokenizer> make_tokenizer(const ModelFile& file) {
   const auto& folder = std::get<SafetensorsFolder>(file);
   return make_json_tokenizer(folder.folder(), folder.configuration());
 }
+
+std::string TextStream::push(Token token) {
+  waiting_ += tokenizer_.bytes_of(token);
+  std::string ready = waiting_.substr(0, waiting_.size() - unfinished_bytes(waiting_));
+  waiting_.erase(0, ready.size());
+  return ready;
+}
+
+std::string TextStream::flush() { return std::exchange(waiting_, {}); }
 
 }  // namespace sharpmax::model

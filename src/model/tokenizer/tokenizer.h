@@ -53,4 +53,21 @@ class Tokenizer {
 // Throws Error{bad_file} for a broken vocabulary, {unsupported} for a kind that we do not know.
 std::unique_ptr<const Tokenizer> make_tokenizer(const ModelFile& file);
 
+// Tokens, one at a time, to text that can be shown at once: a character whose bytes come in several tokens is
+// kept back until it is whole.
+class TextStream {
+ public:
+  explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  // The bytes that are ready. Bytes that can never become a character come as they are: what is put out is,
+  // joined, exactly what the tokens stand for.
+  std::string push(Token token);
+  // What is left at the end, whole or not.
+  std::string flush();
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::string waiting_;
+};
+
 }  // namespace sharpmax::model

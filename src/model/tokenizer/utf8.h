@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,5 +32,14 @@ std::string without_surrogates(std::string_view text);
 std::size_t unfinished_bytes(std::string_view text) noexcept;
 
 void append_code_point(std::string& out, char32_t code_point);
+
+// The alphabet of byte-level BPE: each of the 256 bytes spelt as one printable character, so that a
+// vocabulary is text. Printable Latin-1 bytes spell themselves, the others take U+0100 onwards: a space is
+// "Ġ" (U+0120).
+
+std::string_view spelling_of(std::uint8_t byte) noexcept;
+std::string spelt(std::string_view bytes);
+// The bytes that a text in this alphabet stands for; nothing where a character is not of it.
+std::optional<std::string> unspelt(std::string_view text);
 
 }  // namespace sharpmax::model

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
@@ -35,5 +36,81 @@ std::optional<std::uint8_t> byte_named(std::string_view text) noexcept {
 }
 
 std::string name_of_byte(std::uint8_t byte) { return fmt::format("<0x{:02X}>", byte); }
+
+SpecialTexts::SpecialTexts(std::vector<SpecialToken> tokens) : tokens_(std::move(tokens)), nodes_(1) {
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    if (tokens_[i].text.empty()) continue;
+    begins_[static_cast<unsigned char>(tokens_[i].text[0])] = true;
+    std::uint32_t at = 0;
+    for (const char c : tokens_[i].text) {
+      const auto next = static_cast<std::uint32_t>(nodes_.size());
+      const auto [child, added] = nodes_[at].children.emplace(c, next);
+      at = child->second;
+      if (added) nodes_.emplace_back();
+    }
+    nodes_[at].token = static_cast<std::int64_t>(i);
+  }
+}
+
+// visit(index, end) for every token that begins here, the shortest first.
+template <class Visit>
+void SpecialTexts::for_each_at(std::string_view text, std::size_t begin, const Visit& visit) const {
+  if (!begins_[static_cast<unsigned char>(text[begin])]) return;
+  std::uint32_t at = 0;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    const auto child = nodes_[at].children.find(text[i]);
+    if (child == nodes_[at].children.end()) return;
+    at = child->second;
+    if (nodes_[at].token >= 0) visit(static_cast<std::size_t>(nodes_[at].token), i + 1);
+  }
+}
+
+std::vector<SpecialTexts::Match> SpecialTexts::leftmost_longest(std::string_view text) const {
+  std::vector<Match> matches;
+  for (std::size_t i = 0; i < text.size();) {
+    Match longest{i, i, 0};
+    for_each_at(text, i, [&](std::size_t index, std::size_t end) { longest = {i, end, index}; });
+    if (longest.end > i) matches.push_back(longest);
+    i = std::max(longest.end, i + 1);
+  }
+  return matches;
+}
+
+std::vector<SpecialTexts::Match> SpecialTexts::longest_first(std::string_view text) const {
+  // A match counts where no byte of it is taken by one before it in the order.
+  std::vector<Match> found;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for_each_at(text, i, [&](std::size_t index, std::size_t end) { found.push_back({i, end, index}); });
+  }
+  std::stable_sort(found.begin(), found.end(), [&](const Match& a, const Match& b) {
+    const std::size_t a_size = a.end - a.begin, b_size = b.end - b.begin;
+    return a_size != b_size ? a_size > b_size : tokens_[a.index].token < tokens_[b.index].token;
+  });
+  std::map<std::size_t, Match> taken;  // by begin
+  for (const Match& match : found) {
+    const auto after = taken.lower_bound(match.begin);
+    if (after != taken.end() && after->first < match.end) continue;
+    if (after != taken.begin() && std::prev(after)->second.end > match.begin) continue;
+    taken.emplace(match.begin, match);
+  }
+  std::vector<Match> matches;
+  matches.reserve(taken.size());
+  for (const auto& [begin, match] : taken) matches.push_back(match);
+  return matches;
+}
+
+std::vector<Fragment> fragments_of(std::string_view text, std::span<const SpecialTexts::Match> matches,
+                                   const SpecialTexts& specials) {
+  std::vector<Fragment> fragments;
+  std::size_t done = 0;
+  for (const SpecialTexts::Match& match : matches) {
+    if (match.begin > done) fragments.push_back({text.substr(done, match.begin - done)});
+    fragments.push_back(
+        {text.substr(match.begin, match.end - match.begin), specials.tokens()[match.index].token});
+    done = match.end;
+  }
+  if (done < text.size()) fragments.push_back({text.substr(done)});
+  return fragments;
+}
 
 }  // namespace sharpmax::model

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
+#include "base/in_quotes.h"
 #include "normalizer/definition.h"
 #include "sharpmax/error.h"
 
@@ -68,6 +72,138 @@ std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer,
     head = end;
   }
   return runs;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kSchema = "sharpmax.normalizers/1";
+
+class Reader {
+ public:
+  Reader(std::string_view name, std::int64_t layers, std::int64_t heads)
+      : name_(name), layers_(layers), heads_(heads) {}
+
+  NormalizerTable read(const Json& root) {
+    only(root, "the file", {"schema", "model", "default", "layers", "heads"});
+    if (!root.contains("schema") || root["schema"] != kSchema)
+      refuse(fmt::format("\"schema\" must be \"{}\"", kSchema));
+    if (root.contains("model")) check_model(root["model"]);
+    NormalizerTable table(layers_, heads_,
+                          root.contains("default") ? normalizer(root["default"], "default") : Softmax{});
+    for_each(root, "layers", {"layer", "normalizer"}, [&](const Json& entry, const std::string& where) {
+      const std::int64_t layer = number(entry, "layer", where);
+      once(layer, -1, where);
+      set(where, [&] { table.set_layer(layer, normalizer(entry.value("normalizer", Json()), where)); });
+    });
+    for_each(
+        root, "heads", {"layer", "head", "normalizer"}, [&](const Json& entry, const std::string& where) {
+          const std::int64_t layer = number(entry, "layer", where), head = number(entry, "head", where);
+          once(layer, head, where);
+          set(where, [&] { table.set(layer, head, normalizer(entry.value("normalizer", Json()), where)); });
+        });
+    return table;
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {}", name_, what));
+  }
+
+ private:
+  void only(const Json& value, const std::string& where,
+            std::initializer_list<std::string_view> known) const {
+    if (!value.is_object()) refuse(fmt::format("{} must be an object", where));
+    for (const auto& [key, unused] : value.items())
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        refuse(fmt::format("{} has {}; only {} mean something there", where, in_quotes(key),
+                           fmt::join(known, ", ")));
+  }
+
+  std::int64_t number(const Json& entry, const char* key, const std::string& where) const {
+    if (!entry.contains(key) || !entry[key].is_number_integer())
+      refuse(fmt::format("{}: \"{}\" must be a whole number", where, key));
+    return entry[key].get<std::int64_t>();
+  }
+
+  AnyNormalizer normalizer(const Json& value, const std::string& where) const {
+    if (!value.is_string()) refuse(fmt::format("{}: the normalizer must be text such as \"softmax\"", where));
+    try {
+      return AnyNormalizer::parse(value.get<std::string>());
+    } catch (const Error& error) {
+      refuse(fmt::format("{}: {}", where, error.what()));
+    }
+  }
+
+  void check_model(const Json& model) const {
+    only(model, "\"model\"", {"layers", "heads"});
+    const std::int64_t layers = number(model, "layers", "\"model\""),
+                       heads = number(model, "heads", "\"model\"");
+    if (layers != layers_ || heads != heads_)
+      refuse(fmt::format("the table is for {} layers of {} heads; this model has {} of {}", layers, heads,
+                         layers_, heads_));
+  }
+
+  template <class Body>
+  void for_each(const Json& root, const char* key, std::initializer_list<std::string_view> known,
+                const Body& body) {
+    if (!root.contains(key)) return;
+    if (!root[key].is_array()) refuse(fmt::format("\"{}\" must be a list", key));
+    for (std::size_t i = 0; i < root[key].size(); ++i) {
+      const std::string where = fmt::format("{}[{}]", key, i);
+      only(root[key][i], where, known);
+      body(root[key][i], where);
+    }
+  }
+
+  void once(std::int64_t layer, std::int64_t head, const std::string& where) {
+    if (!seen_.emplace(layer, head).second) refuse(fmt::format("{} is named twice", where));
+  }
+
+  template <class Body>
+  void set(const std::string& where, const Body& body) const {
+    try {
+      body();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::bad_file) throw;
+      refuse(fmt::format("{}: {}", where, error.what()));
+    }
+  }
+
+  std::string name_;
+  std::int64_t layers_, heads_;
+  std::set<std::pair<std::int64_t, std::int64_t>> seen_;
+};
+
+}  // namespace
+
+NormalizerTable parse_normalizer_table(std::string_view text, std::string_view name, std::int64_t layers,
+                                       std::int64_t heads) {
+  Reader reader(name, layers, heads);
+  try {
+    return reader.read(Json::parse(text));
+  } catch (const Json::parse_error& error) {
+    reader.refuse(fmt::format("not JSON at byte {}", error.byte));
+  }
+}
+
+nlohmann::ordered_json to_json(const NormalizerTable& table) {
+  std::map<std::string, std::int64_t> counts;
+  for (std::int64_t layer = 0; layer < table.layers(); ++layer)
+    for (std::int64_t head = 0; head < table.heads(); ++head) ++counts[table.at(layer, head).text()];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const AnyNormalizer common = counts.empty() ? AnyNormalizer(Softmax{}) : AnyNormalizer::parse(most->first);
+  nlohmann::ordered_json root{{"schema", kSchema},
+                              {"model", {{"layers", table.layers()}, {"heads", table.heads()}}},
+                              {"default", common.text()},
+                              {"heads", nlohmann::ordered_json::array()}};
+  for (std::int64_t layer = 0; layer < table.layers(); ++layer)
+    for (std::int64_t head = 0; head < table.heads(); ++head)
+      if (!(table.at(layer, head) == common))
+        root["heads"].push_back(
+            {{"layer", layer}, {"head", head}, {"normalizer", table.at(layer, head).text()}});
+  return root;
 }
 
 }  // namespace sharpmax::model

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
 #include <vector>
 
 #include "sharpmax/normalizer.h"
@@ -38,5 +40,21 @@ struct HeadRun {
   AnyNormalizer normalizer;
 };
 std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer, std::int64_t kv_heads);
+
+// The table of normalizers as JSON, schema sharpmax.normalizers/1:
+//
+//   {"schema": "sharpmax.normalizers/1", "model": {"layers": 30, "heads": 9}, "default": "softmax",
+//    "layers": [{"layer": 4, "normalizer": "ssmax:s=0.4"}],
+//    "heads": [{"layer": 0, "head": 3, "normalizer": "entropy_target:nats=1"}]}
+//
+// Later words are stronger: a head's own, its layer's, the default. "model" may be left out; where it is
+// there it must be the model's. Anything unknown, named twice or not there is refused.
+
+// `name` opens every message. Error{bad_file} says which entry is wrong.
+NormalizerTable parse_normalizer_table(std::string_view text, std::string_view name, std::int64_t layers,
+                                       std::int64_t heads);
+
+// The shortest that parses back to the same table.
+nlohmann::ordered_json to_json(const NormalizerTable& table);
 
 }  // namespace sharpmax::model

@@ -1,7 +1,7 @@
 // Gemma 1: Llama with GELU, scaled embeddings, and norms whose stored weight is around 0.
 #include <cmath>
 
-#include "model/architecture/family_parts.h"
+#include "model/architecture/architecture.h"
 
 namespace sharpmax::model {
 namespace {

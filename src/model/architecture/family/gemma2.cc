@@ -1,7 +1,7 @@
 // Gemma 2: Gemma with norms after as well as before, soft caps, and a window on every other layer.
 #include <cmath>
 
-#include "model/architecture/family_parts.h"
+#include "model/architecture/architecture.h"
 
 namespace sharpmax::model {
 namespace {

@@ -1,5 +1,5 @@
 // GPT-2: learned positions, LayerNorm, biases everywhere, one matrix for query, key and value.
-#include "model/architecture/family_parts.h"
+#include "model/architecture/architecture.h"
 
 namespace sharpmax::model {
 namespace {

@@ -1,5 +1,5 @@
 // Llama 1 to 3, SmolLM2, and Mistral with its window.
-#include "model/architecture/family_parts.h"
+#include "model/architecture/architecture.h"
 
 namespace sharpmax::model {
 

@@ -1,5 +1,5 @@
 // Qwen 2 and 2.5: Llama with biases on query, key and value.
-#include "model/architecture/family_parts.h"
+#include "model/architecture/architecture.h"
 
 namespace sharpmax::model {
 namespace {
