@@ -11,7 +11,6 @@
 
 #include "retrieval/task/settings_json.h"
 #include "retrieval/training/head_file.h"
-#include "retrieval/training/loss_curve.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"
 #include "support/files.h"

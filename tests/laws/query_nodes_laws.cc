@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "retrieval/head/folded.h"
-#include "retrieval/head/query_nodes.h"
 #include "support/random.h"
 
 namespace sharpmax::retrieval {

@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "normalizer/definition.h"
 #include "retrieval/certificate/certificate.h"
-#include "retrieval/certificate/gelu_bounds.h"
 #include "support/retrieval_head.h"
 
 namespace sharpmax::test {

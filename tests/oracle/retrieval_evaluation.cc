@@ -11,7 +11,6 @@
 #include "retrieval/run/score_rows.h"
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/testing/evaluation_block.h"
-#include "retrieval/testing/rule_facts.h"
 #include "sharpmax/error.h"
 #include "support/attention_normalizers.h"
 #include "support/retrieval_head.h"

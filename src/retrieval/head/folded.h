@@ -12,6 +12,11 @@
 
 namespace sharpmax::retrieval {
 
+// GELU in its tanh form: GELU(x) = x / (1 + exp(-u)), u = kGeluRate x (1 + kGeluCubic x^2).
+
+inline constexpr double kGeluRate = 2.0 * 0.79788456080286535588;  // 2 sqrt(2 / pi)
+inline constexpr double kGeluCubic = 0.044715;
+
 struct FoldedHead {
   explicit FoldedHead(const Head& head);
 
@@ -40,5 +45,23 @@ struct FoldedHead {
 
 double gelu(double x) noexcept;        // the tanh form
 double gelu_slope(double x) noexcept;  // its derivative
+
+// A query is one number, so whatever a head makes of it is a curve over [0, 1]. A smooth curve is known
+// everywhere, to the last bit of its type, from a few Chebyshev nodes: so the query's part of the head is
+// computed at the nodes and interpolated, instead of once for every set of a batch.
+//
+// GELU in its tanh form is analytic in the strip |Im x| < 2.75 (kGeluStrip). Interpolation of GELU(w y + b)
+// at r nodes then errs by at most 4 M rho^-r / (rho - 1), M the largest modulus in the ellipse of semi-axes
+// with sum rho / 2 (Trefethen, Approximation Theory and Practice, theorem 8.2): r is chosen so that this is
+// below rounding.
+
+// Nodes that interpolate GELU(w y + b), |w| <= largest_slope, to `unit_roundoff` of its size on [0, 1].
+std::int64_t nodes_needed(double largest_slope, double unit_roundoff);
+
+// The r Chebyshev nodes of the first kind on [0, 1].
+std::vector<double> chebyshev_nodes(std::int64_t r);
+
+// coefficients[k] of the node values in the interpolant's value at y. Sizes r.
+void interpolate_at(std::span<const double> nodes, double y, std::span<double> coefficients);
 
 }  // namespace sharpmax::retrieval

@@ -11,7 +11,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "retrieval/head/gelu_constants.h"
+#include "retrieval/head/folded.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::retrieval {

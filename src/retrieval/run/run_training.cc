@@ -6,9 +6,8 @@
 #include <optional>
 
 #include "base/threads.h"
-#include "retrieval/training/head_file.h"
-#include "retrieval/training/loss_curve.h"
 #include "retrieval/run/progress_meter.h"
+#include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

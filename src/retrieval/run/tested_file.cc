@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "retrieval/task/settings_json.h"
-#include "retrieval/training/checksum.h"
+#include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
 

@@ -11,10 +11,22 @@
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/testing/item_kernels.h"
 #include "retrieval/testing/pooling.h"
-#include "retrieval/testing/rule_facts.h"
 #include "retrieval/testing/score_curves.h"
+#include "sharpmax/normalizer.h"
 
 namespace sharpmax::retrieval {
+
+// What testing has to know of a normalizer besides its weights.
+struct RuleFacts {
+  // Weights stay as they are when a constant is added to every score. Such rules are given the gaps to the
+  // largest score, which float holds to its full precision where it matters.
+  bool ignores_shift = false;
+  // Weights are softmax's at one temperature for the row, so that the lemma about spread bounds them.
+  bool is_softmax = false;
+};
+
+// Of rows of n keys.
+RuleFacts facts_of(const AnyNormalizer& normalizer, std::int64_t n);
 
 // What every block has in common. Cuts depend on the size and the number of normalizers alone.
 struct EvaluationPlan {

@@ -6,7 +6,7 @@
 #include <hwy/highway.h>
 
 #include "attention/rows/math-inl.h"
-#include "retrieval/head/gelu_constants.h"
+#include "retrieval/head/folded.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::retrieval {

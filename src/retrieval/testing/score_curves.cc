@@ -7,7 +7,7 @@
 
 #include "base/numbers.h"
 #include "machine/blas.h"
-#include "retrieval/head/query_nodes.h"
+#include "retrieval/head/folded.h"
 
 namespace sharpmax::retrieval {
 namespace {

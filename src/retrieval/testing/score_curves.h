@@ -1,7 +1,7 @@
 // Scores of many items from a few: for one query the score of an item of class c is a smooth curve in its
 // priority, so the curve of each class is computed at Chebyshev nodes and its series summed for every item.
 //
-// As query_nodes.h, in double: the series errs by rounding, times what cancels in query . g. Worth it from a
+// As the nodes of folded.h, in double: the series errs by rounding, times what cancels in query . g. Worth it from a
 // few items a node on.
 #pragma once
 

@@ -12,8 +12,6 @@
 
 #include "base/in_quotes.h"
 #include "retrieval/task/settings_json.h"
-#include "retrieval/training/checksum.h"
-#include "retrieval/training/loss_curve.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"
 

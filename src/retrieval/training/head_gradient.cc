@@ -6,9 +6,7 @@
 #include "normalizer/definition.h"
 #include "normalizer/softmax_map.h"
 #include "retrieval/training/head_kernels.h"
-#include "retrieval/training/part_views.h"
-#include "retrieval/training/query_path.h"
-#include "retrieval/training/read_out.h"
+#include "retrieval/training/head_parts.h"
 
 namespace sharpmax::retrieval {
 

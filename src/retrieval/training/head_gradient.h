@@ -1,7 +1,7 @@
 // Loss and gradient of the head over a batch of sets of different sizes, with its linear maps folded.
 //
 // Per item there remain its features, one dot product for the score and one weighted sum: what is linear on
-// either side of them is multiplied out once a step (query_path.h, read_out.h). Sets are laid end to end, so
+// either side of them is multiplied out once a step (head_parts.h). Sets are laid end to end, so
 // that there is no padding to compute. One thread; the order of every sum is fixed by the shapes.
 #pragma once
 
