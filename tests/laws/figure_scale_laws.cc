@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "report/figure/drawing/palette.h"
 #include "report/figure/drawing/scale.h"
 #include "report/figure/drawing/svg.h"
 #include "report/figure/drawing/words.h"

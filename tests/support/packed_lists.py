@@ -1,4 +1,4 @@
-"""Lists of numbers and strings as a page packs them (src/report/data/packed_lists.h), unpacked."""
+"""Lists of numbers and strings as a page packs them (src/report/data/fields.h), unpacked."""
 import base64
 import math
 import struct

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "report/data/audit_sketches.h"
-#include "report/data/packed_lists.h"
+#include "report/data/fields.h"
 #include "report/data/page_data.h"
 #include "sharpmax/error.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "report/data/packed_lists.h"
+#include "report/data/fields.h"
 #include "sharpmax/error.h"
 #include "storage/digest.h"
 

@@ -1,4 +1,4 @@
-// What the page shows of results, out of what was measured: one function a kind of results, one file each.
+// What the page shows of results, out of what was measured: one function per kind of results.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/figure/audit_drawings.h"
 #include "report/figure/drawing/words.h"
+#include "report/figure/drawings.h"
 #include "report/figure/values.h"
 
 namespace sharpmax::report {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "report/figure/drawing/words.h"
+#include "report/figure/drawings.h"
 #include "report/figure/figures.h"
 #include "report/figure/gathered.h"
-#include "report/figure/losses_drawings.h"
 #include "report/figure/values.h"
 
 namespace sharpmax::report {

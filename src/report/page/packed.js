@@ -1,5 +1,5 @@
 // Lists of many numbers are held as floats in base64, those of few strings as places among them
-// (src/report/data/packed_lists.h). Six digits come back as they were.
+// (src/report/data/fields.h). Six digits come back as they were.
 
 function withNumbers(data) {
   const {attention} = data;

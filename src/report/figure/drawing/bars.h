@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "report/figure/drawing/heading.h"
-#include "report/figure/drawing/palette.h"
 #include "report/figure/drawing/scale.h"
+#include "report/figure/drawing/svg.h"
 
 namespace sharpmax::report {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/figure/drawing/palette.h"
 #include "report/figure/drawing/scale.h"
+#include "report/figure/drawing/svg.h"
 
 namespace sharpmax::report {
 

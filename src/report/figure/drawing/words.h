@@ -29,4 +29,10 @@ double width_of(std::string_view text, double size, bool bold = false);
 // As much of the text as fits, with an ellipsis where it is cut.
 std::string cut_to(std::string_view text, double width, double size, bool bold = false);
 
+// UTF-8, of text that may not be UTF-8 at all.
+
+// Bytes that are no part of a character become U+FFFD.
+std::u32string code_points(std::string_view text);
+void append(std::string& text, char32_t character);
+
 }  // namespace sharpmax::report
