@@ -95,6 +95,7 @@ TEST(ReportResults, FieldsOfAnotherKindAreRefused) {
 
 TEST(ReportResults, PublishedFiguresMayHaveTheFieldOfEarlierVersions) {
   Json results = small_results();
+  results["arms"][0]["training"] = {{"largest_size", 16}, {"classes", 10}};
   results["published"] = Json::parse(R"([{"normalizer": "softmax", "n": 16, "accuracy": 0.5, "remembered": true}])");
   EXPECT_EQ(page_data(results, kRoom).at("published"), results["published"]);
   EXPECT_FALSE(kind_of(results).figures(results).empty());
