@@ -64,10 +64,9 @@ class Haystack {
     float* value = values_.data() + needle * kValueFeatures;
     std::swap_ranges(needle_.begin(), needle_.end(), key);
     value[0] = 1.0f;
-    const AttentionRequest request{
-        .query = TensorView<const float, 4>(query_.data(), {1, 1, 1, kFeatures}),
-        .key = TensorView<const float, 4>(keys_.data(), {1, 1, n, kFeatures}),
-        .value = TensorView<const float, 4>(values_.data(), {1, 1, n, kValueFeatures})};
+    const AttentionRequest request(TensorView<const float, 4>(query_.data(), {1, 1, 1, kFeatures}),
+                                   TensorView<const float, 4>(keys_.data(), {1, 1, n, kFeatures}),
+                                   TensorView<const float, 4>(values_.data(), {1, 1, n, kValueFeatures}));
     DemoRow row{.normalizer = normalizer.text(), .n = n, .needle = needle};
     const auto one = [](double& into) { return TensorView<double, 3>(&into, {1, 1, 1}); };
     RowStatistics statistics;

@@ -1,5 +1,5 @@
 // The one exception of the library. It is thrown at the doors only (parsing, validation,
-// planning); once a kernel runs, nothing throws.
+// planning); once a kernel runs, nothing throws but the functions of a CustomNormalizer.
 #pragma once
 
 #include <stdexcept>

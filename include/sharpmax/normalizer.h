@@ -2,6 +2,7 @@
 //
 //   AnyNormalizer a = Softmax{.beta = 2};
 //   AnyNormalizer b = AnyNormalizer::parse("entropy_target:nats=0.5");
+//   AnyNormalizer c = CustomNormalizer{.name = "mine", .weigh = ...};  // a rule of your own
 //
 // In the formulas e_j is a score, n the number of unmasked keys of the row, m the largest
 // score. What each does to the peak weight as n grows stands in docs/normalizers.md and in
@@ -10,8 +11,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,9 +111,30 @@ struct SelfAdjust {       // (e_j - min(e_min, 0)) / (max(e_max, 0) - min(e_min,
 struct Relu {};    // max(e_j, 0) / n
 struct Linear {};  // phi(q) . phi(k_j) / sum, phi = elu + 1; `attend` only
 
+// A rule of your own. It runs wherever a member of the family does, row by row in double: exact, and
+// slower than the members that have kernels.
+//
+// Both functions see the unmasked keys of one row, at least one, with finite scores. Masked, empty and
+// poisoned rows never reach them. They must accept calls from several threads at a time. An exception that
+// they throw reaches the caller of attend() or normalize() as it is.
+struct CustomNormalizer {
+  std::string name;  // not empty, and not the name of a member of the family
+
+  // Writes weights, which arrive as zeros. Any finite numbers, of any sum. A NaN or an infinity makes the
+  // whole row NaN.
+  std::function<void(std::span<const double> scores, std::span<double> weights)> weigh;
+
+  // Writes d_scores, which arrive as zeros: the transposed Jacobian of weigh() times d_weights. Optional:
+  // without it the backward functions throw Error{unsupported}.
+  std::function<void(std::span<const double> scores, std::span<const double> weights,
+                     std::span<const double> d_weights, std::span<double> d_scores)>
+      backward = {};
+};
+
 struct Definition;  // src/normalizer/definition.h
 
-// Any member of the family, with its parameters. A value: copy it, compare it, send it as text.
+// Any member of the family with its parameters, or a rule of your own. A value: copy it, compare it, send
+// it as text. A custom normalizer equals its copies and nothing else, and parse() does not find its name.
 class AnyNormalizer {
  public:
   AnyNormalizer(const Softmax&);
@@ -132,6 +156,7 @@ class AnyNormalizer {
   AnyNormalizer(const SelfAdjust&);
   AnyNormalizer(const Relu&);
   AnyNormalizer(const Linear&);
+  AnyNormalizer(CustomNormalizer);  // throws Error if the name is empty or taken, or weigh is missing
 
   // By name, as parse() and the other languages do it. Parameters left out have their default.
   using NamedParameter = std::pair<std::string_view, Parameter>;
@@ -142,13 +167,13 @@ class AnyNormalizer {
   static AnyNormalizer parse(std::string_view text);
 
   std::string_view name() const noexcept;
-  std::string text() const;  // parse(text()) gives back this value, bit for bit
+  std::string text() const;  // parse(text()) gives back this value, bit for bit; a custom one: its name
   const Definition& definition() const noexcept { return *definition_; }
   std::span<const Parameter> parameters() const noexcept { return parameters_; }  // in definition order
   bool operator==(const AnyNormalizer&) const = default;
 
  private:
-  const Definition* definition_;
+  std::shared_ptr<const Definition> definition_;  // a member's lives as long as the program; no count is kept
   std::vector<Parameter> parameters_;
 };
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "sharpmax/tensor.h"
 
@@ -43,6 +44,56 @@ struct RowStatistics {
   // [batch, query_head, map_row, map_column]: weights summed over blocks of queries x keys. Row r
   // holds queries [ceil(r Q / R), ceil((r + 1) Q / R)), columns likewise.
   TensorView<double, 4> map;
+};
+
+// Which statistics a call should return; each is described at RowStatistics.
+struct WantedStatistics {
+  bool log_partition = false;
+  bool entropy = false;
+  bool peak_weight = false;
+  bool peak_key = false;
+  bool effective_support = false;
+  bool support = false;
+  bool mass = false;
+  bool temperature = false;
+  bool threshold = false;
+  bool score_spread = false;
+  bool first_weight = false;
+
+  std::int64_t top = 0;  // number of heaviest keys per row: top_keys and top_weights
+  bool gap_counts = false;
+  std::span<const double> gaps = kGapOctaves;
+  bool column_mass = false;
+  Extents<2> map = {0, 0};  // map_row, map_column; zeros: no map
+};
+
+// Statistics that own their memory. Those that were not wanted are empty tensors.
+struct OwnedStatistics {
+  // rows: [batch, query_head, query, key]. Throws Error if `top` or a size of the map is negative.
+  OwnedStatistics(const WantedStatistics& wanted, const Extents<4>& rows);
+  OwnedStatistics() = default;
+
+  RowStatistics views() noexcept;  // they refer to this object
+
+  // [batch, query_head, query]
+  Tensor<double, 3> log_partition;
+  Tensor<double, 3> entropy;
+  Tensor<double, 3> peak_weight;
+  Tensor<std::int64_t, 3> peak_key;
+  Tensor<double, 3> effective_support;
+  Tensor<std::int64_t, 3> support;
+  Tensor<double, 3> mass;
+  Tensor<double, 3> temperature;
+  Tensor<double, 3> threshold;
+  Tensor<double, 3> score_spread;
+  Tensor<double, 3> first_weight;
+
+  Tensor<std::int64_t, 4> top_keys;    // [batch, query_head, query, top]
+  Tensor<double, 4> top_weights;       // [batch, query_head, query, top]
+  Tensor<std::int64_t, 4> gap_counts;  // [batch, query_head, query, gap]
+  std::vector<double> gaps;
+  Tensor<double, 3> column_mass;  // [batch, query_head, key]
+  Tensor<double, 4> map;          // [batch, query_head, map_row, map_column]
 };
 
 }  // namespace sharpmax

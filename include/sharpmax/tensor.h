@@ -1,13 +1,19 @@
-// Views of memory that belongs to the caller. A view never owns, copies or frees.
+// Views of memory that belongs to the caller, and Tensor, which owns its memory. A view never owns,
+// copies or frees.
 //
 // Strides count elements, not bytes, and may be zero (broadcast) or, for inputs, negative.
 // The library asks of its inputs only that the last dimension be contiguous (stride 1).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 namespace sharpmax {
 
@@ -106,5 +112,98 @@ template <std::size_t Rank>
 using AnyTensor = AnyView<const void, Rank>;
 template <std::size_t Rank>
 using AnyMutableTensor = AnyView<void, Rank>;
+
+namespace internal {
+// Number of elements of a dense array. Throws Error if a size is negative or the bytes overflow.
+std::size_t tensor_elements(std::span<const std::int64_t> shape, std::size_t element_size);
+}  // namespace internal
+
+// A dense array that owns its elements, last index fastest. It converts to every kind of view, so it can
+// stand wherever a view is expected:
+//
+//   Tensor<float, 4> query({1, 8, 512, 64});  // zeros
+//   query(0, 3, 100, 63) = 1.0f;
+//   request.query = query;                    // a view: `query` must outlive it
+//
+// A value: a copy has elements of its own. A tensor that was moved from is empty, as a default one is.
+template <class T, std::size_t Rank>
+class Tensor {
+  static_assert(Rank > 0 && std::is_trivially_copyable_v<T>, "a Tensor holds plain values");
+
+ public:
+  static constexpr std::size_t kAlignment = 64;  // bytes: a cache line, and the widest vector of today's CPUs
+
+  Tensor() = default;
+  // Throws Error if a size is negative or the shape has more elements than can be addressed.
+  explicit Tensor(const Extents<Rank>& shape, T value = T()) : shape_(shape), data_(allocate(shape)) {
+    std::uninitialized_fill_n(data_.get(), size(), value);
+  }
+  Tensor(const Tensor& other) : shape_(other.shape_), data_(other.data_ ? allocate(other.shape_) : nullptr) {
+    std::uninitialized_copy_n(other.data_.get(), size(), data_.get());
+  }
+  Tensor(Tensor&& other) noexcept
+      : shape_(std::exchange(other.shape_, {})), data_(std::move(other.data_)) {}
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(shape_, other.shape_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+
+  const Extents<Rank>& shape() const noexcept { return shape_; }
+  std::size_t size() const noexcept {  // number of elements
+    std::size_t elements = 1;
+    for (const std::int64_t extent : shape_) elements *= static_cast<std::size_t>(extent);
+    return elements;
+  }
+  bool empty() const noexcept { return size() == 0; }
+
+  T* data() noexcept { return data_.get(); }
+  const T* data() const noexcept { return data_.get(); }
+  // All elements in the order of memory.
+  std::span<T> elements() noexcept { return {data(), size()}; }
+  std::span<const T> elements() const noexcept { return {data(), size()}; }
+  void fill(T value) noexcept { std::fill_n(data(), size(), value); }
+
+  // One index per dimension, not checked.
+  template <class... Index>
+  T& operator()(Index... index) noexcept {
+    return data()[offset_of(index...)];
+  }
+  template <class... Index>
+  const T& operator()(Index... index) const noexcept {
+    return data()[offset_of(index...)];
+  }
+
+  TensorView<T, Rank> view() noexcept { return {data(), shape_}; }
+  TensorView<const T, Rank> view() const noexcept { return {data(), shape_}; }
+  operator TensorView<T, Rank>() noexcept { return view(); }
+  operator TensorView<const T, Rank>() const noexcept { return view(); }
+  operator AnyMutableTensor<Rank>() noexcept { return view(); }
+  operator AnyTensor<Rank>() const noexcept { return view(); }
+
+ private:
+  struct Free {
+    void operator()(T* data) const noexcept { ::operator delete(data, std::align_val_t{kAlignment}); }
+  };
+  using Storage = std::unique_ptr<T, Free>;
+
+  // Never null, even without elements: a tensor with a shape is present.
+  static Storage allocate(const Extents<Rank>& shape) {
+    const std::size_t bytes = sizeof(T) * internal::tensor_elements(shape, sizeof(T));
+    return Storage(static_cast<T*>(::operator new(bytes, std::align_val_t{kAlignment})));
+  }
+
+  template <class... Index>
+  std::size_t offset_of(Index... index) const noexcept {
+    static_assert(sizeof...(Index) == Rank, "one index per dimension");
+    const std::int64_t at[] = {static_cast<std::int64_t>(index)...};
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < Rank; ++i) offset = offset * shape_[i] + at[i];
+    return static_cast<std::size_t>(offset);
+  }
+
+  Extents<Rank> shape_{};
+  Storage data_;
+};
 
 }  // namespace sharpmax

@@ -38,6 +38,23 @@ void attend(const AttentionRequest& request, const AnyNormalizer& normalizer, An
   }
 }
 
+AttentionResult attend(const AttentionRequest& request, const AnyNormalizer& normalizer,
+                       const WantedStatistics& wanted, const Execution& execution) {
+  validate_request(request, normalizer);  // before any of its sizes is trusted
+  const auto [batches, heads, queries, features] = request.query.shape;
+  AttentionResult result{Tensor<float, 4>({batches, heads, queries, request.value.shape[3]}),
+                         OwnedStatistics(wanted, {batches, heads, queries, request.key.shape[2]})};
+  const RowStatistics statistics = result.statistics.views();
+  attend(request, normalizer, result.output, &statistics, execution);
+  return result;
+}
+
+Tensor<float, 4> attend(AnyTensor<4> query, AnyTensor<4> key, AnyTensor<4> value,
+                        const AnyNormalizer& normalizer, const AttentionOptions& options,
+                        const Execution& execution) {
+  return attend({query, key, value, options}, normalizer, WantedStatistics{}, execution).output;
+}
+
 void attend_backward(const AttentionRequest& request, const AnyNormalizer& normalizer, AnyTensor<4> d_out,
                      const AttentionGradients& gradients, const Saved& saved, const Execution& execution) {
   validate_attend_backward(request, normalizer, d_out, gradients, saved, execution);

@@ -123,6 +123,11 @@ void check_parameter_gradients(std::string_view door, const TensorView<double, 2
   outputs.push_back(d_parameters);
 }
 
+void validate_request(const AttentionRequest& request, const AnyNormalizer& normalizer) {
+  Views views;
+  check_request("attend", request, normalizer, views.inputs);
+}
+
 void validate_attend(const AttentionRequest& request, const AnyNormalizer& normalizer,
                      const AnyMutableTensor<4>& out, const RowStatistics* statistics, const Execution& execution) {
   constexpr std::string_view door = "attend";

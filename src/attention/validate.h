@@ -8,6 +8,9 @@
 
 namespace sharpmax {
 
+// What attend() asks of its inputs alone.
+void validate_request(const AttentionRequest& request, const AnyNormalizer& normalizer);
+
 void validate_attend(const AttentionRequest& request, const AnyNormalizer& normalizer,
                      const AnyMutableTensor<4>& out, const RowStatistics* statistics, const Execution& execution);
 

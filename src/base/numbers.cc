@@ -3,8 +3,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "sharpmax/tensor.h"
-
 namespace sharpmax {
 
 std::optional<double> parse_decimal(std::string_view text) {
@@ -20,16 +18,6 @@ std::string decimal_text(double value) {
   char buffer[32];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
   return std::string(buffer, end);
-}
-
-const char* name_of(DType type) noexcept {
-  switch (type) {
-    case DType::float32: return "float32";
-    case DType::bfloat16: return "bfloat16";
-    case DType::float16: return "float16";
-    case DType::float64: return "float64";
-  }
-  return "unknown type";
 }
 
 }  // namespace sharpmax

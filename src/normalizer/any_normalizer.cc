@@ -125,7 +125,7 @@ AnyNormalizer::AnyNormalizer(std::string_view name, std::initializer_list<NamedP
     : AnyNormalizer(name, std::span<const NamedParameter>(parameters.begin(), parameters.size())) {}
 
 AnyNormalizer::AnyNormalizer(std::string_view name, std::span<const NamedParameter> parameters)
-    : definition_(&require_definition(name, 0)) {
+    : definition_(std::shared_ptr<const void>(), &require_definition(name, 0)) {
   std::vector<FoundParameter> found;
   for (const NamedParameter& parameter : parameters) {
     found.push_back({.name = parameter.first, .value = parameter.second});

@@ -2,11 +2,13 @@
 //
 // A normalizer is one file in src/normalizer/family/ whose function of the file's name returns
 // its Definition (CMake makes the list from the folder). With weigh() and backward() it works
-// through every door, slowly; a rule() that names one of the kernels' kinds makes it fast.
+// through every door, slowly; a rule() that names one of the kernels' kinds makes it fast. A CustomNormalizer
+// becomes a Definition too, outside of the family (custom.cc).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -106,14 +108,17 @@ struct Definition {
   bool needs_queries_and_keys = false;
 
   // Weights of one row. `scores` holds at least one key, all finite: masked keys, empty rows and
-  // poisoned rows are dealt with by weigh_row() before. weights.size() == scores.size().
-  RowFacts (*weigh)(const HeadParameters&, std::span<const double> scores, std::span<double> weights);
+  // poisoned rows are dealt with by weigh_row() before. weights.size() == scores.size(). If the first weight
+  // is NaN, the row is poisoned.
+  std::function<RowFacts(const HeadParameters&, std::span<const double> scores, std::span<double> weights)>
+      weigh;
 
   // Given what weigh() returned in `weights`: d_scores = J^T d_weights, and += into d_parameters (one
-  // per parameter, in order). Null when unsupported() says so.
-  void (*backward)(const HeadParameters&, std::span<const double> scores, std::span<const double> weights,
-                   std::span<const double> d_weights, std::span<double> d_scores,
-                   std::span<double> d_parameters);
+  // per parameter, in order). Null when no_backward() says so.
+  std::function<void(const HeadParameters&, std::span<const double> scores, std::span<const double> weights,
+                     std::span<const double> d_weights, std::span<double> d_scores,
+                     std::span<double> d_parameters)>
+      backward;
 
   // Why these parameters have no backward; empty: they have one. Null: always have one.
   std::string_view (*no_backward)(const HeadParameters&) = nullptr;

@@ -39,6 +39,11 @@ std::vector<double> unmasked(std::span<const double> scores, std::span<const dou
   return kept;
 }
 
+RowFacts poison(std::span<double> weights) {
+  std::fill(weights.begin(), weights.end(), kNoValue);
+  return {};
+}
+
 void spread_out(std::span<const double> scores, std::span<const double> kept, std::span<double> row) {
   std::size_t next = 0;
   for (std::size_t j = 0; j < scores.size(); ++j) row[j] = scores[j] == kMasked ? 0.0 : kept[next++];
@@ -53,16 +58,14 @@ RowFacts weigh_row(const AnyNormalizer& normalizer, std::size_t head, std::span<
     std::fill(weights.begin(), weights.end(), 0.0);
     return {.log_partition = kMasked};
   }
-  if (census.poisoned) {
-    std::fill(weights.begin(), weights.end(), kNoValue);
-    return {};
-  }
+  if (census.poisoned) return poison(weights);
   const Definition& definition = normalizer.definition();
   const HeadParameters parameters(normalizer.parameters(), head);
   if (census.unmasked == scores.size()) return definition.weigh(parameters, scores, weights);
   const std::vector<double> kept_scores = unmasked(scores, scores);
   std::vector<double> kept_weights(kept_scores.size());
   const RowFacts facts = definition.weigh(parameters, kept_scores, kept_weights);
+  if (std::isnan(kept_weights[0])) return poison(weights);
   spread_out(scores, kept_weights, weights);
   return facts;
 }

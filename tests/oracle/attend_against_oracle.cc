@@ -34,19 +34,20 @@ TEST_P(AttendAgainstOracle, ErrsAtMostTwiceAsMuchAsPlainFloat) {
   for (std::size_t i = 0; i < attention_cases().size(); ++i) {
     const AttentionCase& c = attention_cases()[i];
     if (!runs(GetParam(), i)) continue;
-    AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+    AnyNormalizer normalizer = normalizer_named(GetParam());
     const bool linear = normalizer.definition().needs_queries_and_keys;
     if (linear && c.speaks_of_scores()) continue;
     if (c.heads > 2) normalizer = one_value_per_head(normalizer, c.heads);
     SCOPED_TRACE(c.name + " under " + normalizer.text());
 
     AttentionProblem problem(c);
-    const ProblemSurvey survey(problem, normalizer, Decision::values);
+    const AnyNormalizer specification = specification_of(normalizer);
+    const ProblemSurvey survey(problem, specification, Decision::values);
     rows += static_cast<std::int64_t>(survey.rows.size());
     undecided += survey.undecided();
     Buffer wanted(DType::float64, problem.out_shape());
-    oracle::forward({problem.request, normalizer, problem.segments, wanted.output(), nullptr, 1});
-    const std::vector<double> plain = plain_forward(problem, normalizer, c.out_type);
+    oracle::forward({problem.request, specification, problem.segments, wanted.output(), nullptr, 1});
+    const std::vector<double> plain = plain_forward(problem, specification, c.out_type);
     const double bound = 2.0 * largest_error(plain, wanted.values(), survey) +
                          survey.magnitudes.floor_of(survey.magnitudes.out);
     const std::vector<std::byte> inputs = problem.input_bytes();

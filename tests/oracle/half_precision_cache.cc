@@ -36,10 +36,10 @@ TEST_P(HalfPrecisionCache, IsReadAsIfItWereWidenedFirst) {
       for (float& q : query) q = static_cast<float>(random.normal());
       std::vector<float> got(query.size()), wanted(query.size());
       const Extents<4> of_query{1, kHeads, queries, kWidth}, of_cache{1, kKvHeads, keys, kWidth};
-      AttentionRequest request{.query = TensorView<const float, 4>(query.data(), of_query),
-                               .key = TensorView<const float16, 4>(key.half.data(), of_cache),
-                               .value = TensorView<const float16, 4>(value.half.data(), of_cache),
-                               .causal = Causal::bottom_right};
+      AttentionRequest request(TensorView<const float, 4>(query.data(), of_query),
+                               TensorView<const float16, 4>(key.half.data(), of_cache),
+                               TensorView<const float16, 4>(value.half.data(), of_cache),
+                               {.causal = Causal::bottom_right});
       const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
       attend(request, normalizer, TensorView<float, 4>(got.data(), of_query), nullptr, {.threads = 1});
       request.key = TensorView<const float, 4>(key.whole.data(), of_cache);

@@ -32,7 +32,7 @@ std::vector<double> row_of(const std::vector<double>& all, const AttentionProble
 class EveryNormalizer : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryNormalizer, APoisonedQueryPoisonsItsOwnRowAndNoOther) {
-  const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+  const AnyNormalizer normalizer = normalizer_named(GetParam());
   for (const DType type : kTypes) {
     for (const std::int64_t queries : {3, 20}) {  // decode and prefill
       for_each_target([&](const std::string& target) {
@@ -63,7 +63,7 @@ TEST_P(EveryNormalizer, APoisonedQueryPoisonsItsOwnRowAndNoOther) {
 }
 
 TEST_P(EveryNormalizer, APoisonedKeyPoisonsOnlyTheRowsThatSeeIt) {
-  const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+  const AnyNormalizer normalizer = normalizer_named(GetParam());
   for (const DType type : kTypes) {
     for_each_target([&](const std::string& target) {
       SCOPED_TRACE(std::string(name_of(type)) + " on " + target);
@@ -79,7 +79,7 @@ TEST_P(EveryNormalizer, APoisonedKeyPoisonsOnlyTheRowsThatSeeIt) {
 }
 
 TEST_P(EveryNormalizer, WhatIsMaskedOrPastALengthIsNeverLookedAt) {
-  const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+  const AnyNormalizer normalizer = normalizer_named(GetParam());
   for (const DType type : kTypes) {
     for (const std::int64_t queries : {1, 20}) {
       for_each_target([&](const std::string& target) {
@@ -106,7 +106,7 @@ TEST_P(EveryNormalizer, WhatIsMaskedOrPastALengthIsNeverLookedAt) {
 }
 
 TEST_P(EveryNormalizer, ARowWithoutKeysIsZerosWithAllItSaysOfItself) {
-  const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+  const AnyNormalizer normalizer = normalizer_named(GetParam());
   for (const DType type : kTypes) {
     for_each_target([&](const std::string& target) {
       SCOPED_TRACE(std::string(name_of(type)) + " on " + target);
@@ -136,7 +136,7 @@ TEST_P(EveryNormalizer, ARowWithoutKeysIsZerosWithAllItSaysOfItself) {
 }
 
 TEST_P(EveryNormalizer, RowsWithoutKeysSendNoGradientEvenOfNonsense) {
-  const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+  const AnyNormalizer normalizer = normalizer_named(GetParam());
   for (const DType type : {DType::float64, DType::float32}) {
     for_each_target([&](const std::string& target) {
       SCOPED_TRACE(std::string(name_of(type)) + " on " + target);
@@ -154,7 +154,7 @@ TEST_P(EveryNormalizer, RowsWithoutKeysSendNoGradientEvenOfNonsense) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PoisonedAndMaskedRows, EveryNormalizer, testing::ValuesIn([] {
-                           std::vector<std::string> names;
+                           std::vector<std::string> names = own_rules();
                            for (const NormalizerInfo& member : family()) names.emplace_back(member.name);
                            return names;
                          }()),

@@ -25,8 +25,8 @@ class Comparison {
   Comparison(AttentionProblem& problem, const AnyNormalizer& normalizer)
       : problem_(problem),
         meets_a_target_(normalizer.name() == "entropy_target" || normalizer.name() == "peak_target"),
-        survey_(problem, normalizer, Decision::support, kGapOctaves),
-        values_(problem, normalizer, Decision::values),
+        survey_(problem, specification_of(normalizer), Decision::support, kGapOctaves),
+        values_(problem, specification_of(normalizer), Decision::values),
         wanted_(problem.make_statistics()->view),
         plain_(problem.make_statistics()->view) {
     Buffer out(DType::float64, problem.out_shape());
@@ -189,7 +189,7 @@ TEST_P(StatisticsAgainstOracle, AreWhatTheDefinitionsSay) {
   std::int64_t rows = 0, undecided = 0, gaps_undecided = 0;
   for (std::size_t i = 0; i < attention_cases().size(); ++i) {
     const AttentionCase& c = attention_cases()[i];
-    AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
+    AnyNormalizer normalizer = normalizer_named(GetParam());
     const bool linear = normalizer.definition().needs_queries_and_keys;
     if (!runs(GetParam(), i) || (linear && c.speaks_of_scores())) continue;
     if (c.heads > 2) normalizer = one_value_per_head(normalizer, c.heads);

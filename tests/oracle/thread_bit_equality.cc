@@ -29,9 +29,9 @@ Everything run(AttentionProblem& problem, const AnyNormalizer& normalizer, int t
 
 // softmax over every case; the others, which share its plans, over every third.
 TEST(ThreadBitEquality, ResultsAreTheSameForAnyNumberOfThreads) {
-  const std::vector<std::string> texts = {"softmax", "adaptive", "entropy_target", "entmax15", "stick_breaking", "linear"};
+  const std::vector<std::string> texts = {"softmax", "adaptive", "entropy_target", "entmax15", "stick_breaking", "linear", "own_softmax"};
   for (std::size_t t = 0; t < texts.size(); ++t) {
-    const AnyNormalizer normalizer = AnyNormalizer::parse(texts[t]);
+    const AnyNormalizer normalizer = normalizer_named(texts[t]);
     for (std::size_t i = 0; i < attention_cases().size(); ++i) {
       const AttentionCase& c = attention_cases()[i];
       if (t > 0 && i % 3 != t % 3) continue;

@@ -1,5 +1,5 @@
-// The normalizers that attention tests run over: every member of the family as it comes, and the
-// settings that take another path through the kernels.
+// The normalizers that attention tests run over: every member of the family as it comes, the settings
+// that take another path through the kernels, and rules of the caller's own.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "normalizer/definition.h"
 #include "sharpmax/machine.h"
 #include "sharpmax/normalizer.h"
+#include "support/own_rules.h"
 
 namespace sharpmax::test {
 
@@ -25,6 +26,7 @@ inline std::vector<std::string> normalizers_under_test() {
         "top_k:k=1", "top_k:k=3,beta=2", "sink:c=0.1", "sigmoid:b=-1.5", "self_adjust:form=plain"}) {
     texts.emplace_back(text);
   }
+  for (const std::string& own : own_rules()) texts.push_back(own);
   return texts;
 }
 
@@ -39,6 +41,7 @@ inline bool takes_case(const std::string& normalizer, std::size_t case_index, st
 // The same with one value a head, a little different each, where the member has such parameters.
 inline AnyNormalizer one_value_per_head(const AnyNormalizer& normalizer, std::int64_t heads) {
   const Definition& definition = normalizer.definition();
+  if (definition.parameters.empty()) return normalizer;
   std::vector<AnyNormalizer::NamedParameter> parameters;
   for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
     std::vector<double> values(normalizer.parameters()[i].values().begin(), normalizer.parameters()[i].values().end());

@@ -11,7 +11,7 @@ function(must)
 endfunction()
 
 set(prefix ${work}/prefix)
-file(REMOVE_RECURSE ${prefix} ${work}/outside)
+file(REMOVE_RECURSE ${prefix} ${work}/outside ${work}/examples)
 set(common -G Ninja -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}
   -DCMAKE_BUILD_TYPE=Debug)
 
@@ -24,10 +24,13 @@ if(form MATCHES "^shared")
 endif()
 must(${CMAKE_COMMAND} --install ${build} --prefix ${prefix})
 
-# readme_block(NAME OPENING): what stands in the README between the first line OPENING and the next ```.
-function(readme_block name opening)
-  file(READ ${source}/README.md text)
+# text_block(NAME FILE OPENING): the text of FILE between its first line OPENING and the next ```.
+function(text_block name file opening)
+  file(READ ${source}/${file} text)
   string(FIND "${text}" "${opening}\n" begin)
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "${file} has no line ${opening}")
+  endif()
   string(LENGTH "${opening}\n" skip)
   math(EXPR begin "${begin} + ${skip}")
   string(SUBSTRING "${text}" ${begin} -1 text)
@@ -36,20 +39,38 @@ function(readme_block name opening)
   set(${name} "${text}" PARENT_SCOPE)
 endfunction()
 
+# prints_text_block(PROGRAM FILE OPENING): the program's output is what FILE shows.
+function(prints_text_block program file opening)
+  must(${program})
+  text_block(promised ${file} "${opening}")
+  if(NOT output STREQUAL promised)
+    message(FATAL_ERROR "${program} prints\n${output}\nbut ${file} says\n${promised}")
+  endif()
+endfunction()
+
+# use_package(FOLDER ARGUMENT...): configure and build the project in FOLDER/source, in FOLDER/build.
+function(use_package folder)
+  must(${CMAKE_COMMAND} -S ${folder}/source -B ${folder}/build ${common} -DCMAKE_PREFIX_PATH=${prefix} ${ARGN})
+  must(${CMAKE_COMMAND} --build ${folder}/build)
+endfunction()
+
 # Copied out, so that nothing of the source tree can be found by a relative path.
 file(COPY ${CMAKE_CURRENT_LIST_DIR}/project/ DESTINATION ${work}/outside/source)
-readme_block(program "```cpp")
-file(WRITE ${work}/outside/source/readme.cc "${program}")
-must(${CMAKE_COMMAND} -S ${work}/outside/source -B ${work}/outside/build ${common}
-  -DCMAKE_PREFIX_PATH=${prefix} -DWANTED_VERSION=${version})
-must(${CMAKE_COMMAND} --build ${work}/outside/build)
+foreach(page README docs/cpp)
+  get_filename_component(name ${page} NAME)
+  string(TOLOWER ${name} name)
+  text_block(program ${page}.md "```cpp")
+  file(WRITE ${work}/outside/source/${name}.cc "${program}")
+endforeach()
+use_package(${work}/outside -DWANTED_VERSION=${version})
 must(${work}/outside/build/consumer ${version})
 message(STATUS "${output}")
-must(${work}/outside/build/readme)
-readme_block(promised "```text")
-if(NOT output STREQUAL promised)
-  message(FATAL_ERROR "the README's program prints\n${output}\nbut the README says\n${promised}")
-endif()
+prints_text_block(${work}/outside/build/readme README.md "```text")
+prints_text_block(${work}/outside/build/cpp docs/cpp.md "```text")
+
+file(COPY ${source}/examples/cpp/ DESTINATION ${work}/examples/source)
+use_package(${work}/examples)
+prints_text_block(${work}/examples/build/attention docs/cpp.md "$ build-examples/attention")
 
 if(command_line)
   must(${prefix}/bin/sharpmax --version)
