@@ -104,9 +104,9 @@ audit-docs: model ## fill docs/audit.md, fix.md, paper-b.md, theory-models.md fr
 	@scripts/update-fix-docs
 	@scripts/update-figures audit paper-b fix
 
-theory-docs: ## fill docs/theory.md and draw its figures from what `sharpmax bound` says
+theory-docs: ## fill docs/theory.md and draw its figures from what `sharpmax bound` and the attacks of the tests say
 	@scripts/setup packages
-	@scripts/build command-line
+	@scripts/build release
 	@scripts/update-figures theory
 	@scripts/theory-docs
 

@@ -1,14 +1,11 @@
-// `sharpmax audit`: every head of a model, and where it goes blunt.
-#include "cli/audit.h"
+// `sharpmax audit`: every head of a model on a text, by length; or paper B's analyses of it; or a probe.
+#include "sharpmax/audit.h"
 
-#include <fmt/format.h>
-
-#include <charconv>
-
-#include "base/in_quotes.h"
-#include "cli/command.h"
-#include "cli/outputs.h"
-#include "sharpmax/error.h"
+#include "audit/job/audit_forms.h"
+#include "cli/audit_report.h"
+#include "cli/door.h"
+#include "cli/fields.h"
+#include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -16,9 +13,9 @@ namespace {
 constexpr const char* kFooter =
     "Excerpts of the text are read once each, to the longest length; rows in the last\n"
     "quarter of every length are kept on the way. \"Outside\" leaves the first token\n"
-    "out, on which many heads park their weight. With --json FILE what was measured\n"
-    "is saved as it comes (rows in FILE.rows.npz); after an interrupt or a kill,\n"
-    "--resume goes on from there.\n"
+    "out, on which many heads put their weight. With --json FILE results are saved as\n"
+    "they come (kept rows in FILE.rows.npz); after an interrupt or a kill, --resume\n"
+    "goes on from there.\n"
     "\n"
     "Examples:\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt\n"
@@ -29,99 +26,107 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt -o report.html\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
-void check_files(const AuditOptions& o) {
-  CallFiles call(o.overwrite);
-  call.reads_model(o.model.model).reads("--text", o.text.text).reads("--normalizers", o.model.normalizers);
-  call.writes("--json", o.json, results_kind(kAuditSchema));
-  const bool by_length = o.probe.kind.empty() && o.analysis.analysis.empty();
-  if (by_length && !o.json.empty() && o.json != "-") call.writes("--json", o.json + kRowsEnding, npz_kind());
-  declare_report_files(call, o.report);
-  call.check();
-  check_report_files(o.report);
+// What is printed of an audit by length.
+struct View {
+  bool all = false;
+  std::string head;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"all", "", "Results", "Print every head, not only the worst"}, self.all);
+    visit({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}, self.head);
+  }
+};
+
+// The options of all three forms. Those that forms have in common are in `audit`.
+struct Words {
+  AuditRequest audit;
+  AnalysisChoices analysis;
+  ProbeQuestions probe;
+  View view;
+  Pictures pictures;
+};
+
+// Runs one form, and delivers its result; people get text(result).
+template <class Request, class Job, class Text>
+int run_form(const Words& words, Request& request, CallFiles files, const Job& job, const Text& text) {
+  const Delivery delivery{takes_standard_output(request.saving.json), words.pictures.files};
+  check_pictures(std::move(files), delivery.pictures);
+  request.command = command_line();
+  if constexpr (requires { request.text; }) read_standard_input(request.text);
+  ConsoleListener listener;
+  const auto result = job(request, listener);
+  deliver(delivery, to_json(result), [&] { return text(result); });
+  return kOk;
 }
 
-int run(const AuditOptions& o) {
-  if (o.resume && (o.json.empty() || o.json == "-"))
-    throw Error(ErrorCode::bad_argument, "--resume goes with --json FILE");
-  check_files(o);
-  if (!o.analysis.analysis.empty())
-    return audit_analyses({o.model, o.text, o.lengths, o.json, o.report}, o.analysis);
-  if (o.probe.kind.empty()) return audit_lengths(o);
-  ProbeOptions probe = o.probe;
-  probe.lengths = o.lengths;
-  probe.json = o.json;
-  probe.report = o.report;
-  probe.resume = o.resume;
-  return audit_probe(o.model, probe);
+int run_by_length(Words& words) {
+  AuditRequest& request = words.audit;
+  check_fields(request);  // as given
+  std::optional<HeadPlace> head;
+  if (!words.view.head.empty()) {  // a wrong head is known before the work
+    const Model model(request.model);
+    request.model.opened = model.request().opened;
+    head = parse_head(words.view.head, model.layers(), model.heads());
+  }
+  const bool text_alone = request.saving.json.empty() && !words.pictures.files.wanted() && !is_heard();
+  if (text_alone) request.sketch = 0;  // the text does not show them
+  return run_form(words, request, files_of_audit(request), audit_model, [&](const AuditResult& result) {
+    return head ? text_of(result, *head, colour_wanted()) : text_of(result, words.view.all, colour_wanted());
+  });
+}
+
+int run(Words& words) {
+  const AuditRequest& common = words.audit;
+  const auto files = [](const auto& request) { return files_of(request, request.saving.overwrite, kAuditSchema); };
+  const auto text = [](const auto& result) { return text_of(result, colour_wanted()); };
+  if (!words.analysis.analysis.empty()) {
+    AnalysisRequest request{.model = common.model,
+                            .text = common.text,
+                            .lengths = common.lengths,
+                            .choices = words.analysis,
+                            .saving = common.saving};
+    return run_form(words, request, files(request), analyze_model, text);
+  }
+  if (!words.probe.probe.empty()) {
+    ProbeRequest request{
+        .model = common.model, .lengths = common.lengths, .questions = words.probe, .saving = common.saving};
+    return run_form(words, request, files(request), probe_model, text);
+  }
+  return run_by_length(words);
+}
+
+// Options that only one form respects are refused beside another.
+void exclude(CLI::App& app, const Words& words) {
+  const auto option = [&](std::string_view name) { return app.get_option(std::string(name)); };
+  option("--head")->excludes(option("--all"));
+  for (const char* other : {"--excerpts", "--threshold", "--sketch", "--all", "--head", "--resume", "--block"})
+    option("--analysis")->excludes(option(other));
+  for (const char* other :
+       {"--text", "--tokens", "--special", "--excerpts", "--threshold", "--sketch", "--all", "--head", "--analysis"})
+    option("--probe")->excludes(option(other));
+  const auto need = [&](std::string_view form) {
+    return [&, form](const Field& field, const auto&) {
+      if (field.name != form) option(option_of(field.name))->needs(option(option_of(form)));
+    };
+  };
+  AnalysisChoices::each_field(words.analysis, need("analysis"));
+  ProbeQuestions::each_field(words.probe, need("probe"));
 }
 
 }  // namespace
 
-audit::HeadPlace parse_head(const std::string& text, std::int64_t layers, std::int64_t heads) {
-  audit::HeadPlace place;
-  const char* const end = text.data() + text.size();
-  const auto layer = std::from_chars(text.data(), end, place.layer);
-  const bool dotted = layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.';
-  const auto head = dotted ? std::from_chars(layer.ptr + 1, end, place.head) : layer;
-  if (!dotted || head.ec != std::errc() || head.ptr != end)
-    throw Error(
-        ErrorCode::bad_argument,
-        fmt::format("--head {}: LAYER.HEAD was wanted, both counted from 0, such as 3.5", in_quotes(text)));
-  if (place.layer < 0 || place.layer >= layers || place.head < 0 || place.head >= heads)
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("--head {}: there is no such head; layers go from 0 to {} and heads from 0 to {}",
-                            text, layers - 1, heads - 1));
-  return place;
-}
-
 Command add_audit(CLI::App& program) {
-  auto options = std::make_shared<AuditOptions>();
-  AuditOptions& o = *options;
-  CLI::App* words = program.add_subcommand("audit", "Every head of a model, and where it goes blunt");
-  words->footer(kFooter);
-  add_model_options(*words, o.model);
-  add_text_options(*words, o.text);
-  constexpr const char *kWhat = "What to measure", *kResults = "Results";
-  words
-      ->add_option("--lengths", o.lengths,
-                   "Tokens, with commas (default: 64, 128, … to the context, at most 8192)")
-      ->option_text("N,…")
-      ->delimiter(',')
-      ->check(CLI::Range(std::int64_t{audit::kLeastLength}, std::int64_t{1} << 30))
-      ->group(kWhat);
-  words->add_option("--excerpts", o.excerpts, "Read at most so many parts of the text (default 4)")
-      ->option_text("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
-      ->group(kWhat);
-  words
-      ->add_option("--threshold", o.thresholds.blunt,
-                   "A head whose median peak is below is blunt (default 0.1)")
-      ->option_text("P")
-      ->check(CLI::Range(1e-9, 1.0))
-      ->group(kWhat);
-  words
-      ->add_option("--sketch", o.sketch,
-                   "Tokens of the excerpt on which every head is drawn in results; 0: none (default 512)")
-      ->option_text("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 16))
-      ->group(kWhat);
-  words->add_flag("--all", o.all, "Print every head, not the worst alone")->group(kResults);
-  words->add_option("--head", o.head, "Print one head at every length")
-      ->option_text("LAYER.HEAD")
-      ->group(kResults)
-      ->excludes("--all");
-  add_json_option(*words, o.json, kAuditSchema, kResults);
-  add_report_files(*words, o.report, kResults);
-  add_overwrite_option(*words, o.overwrite, kResults);
-  words->add_flag("--resume", o.resume, "Go on from what was saved in and beside the file of --json")
-      ->group(kResults);
-  add_analysis_options(*words, o.analysis);
-  add_probe_options(*words, o.probe);
-  // Questions are generated, and their answers have no heads to be listed by kind.
-  for (const char* other : {"--text", "--tokens", "--special", "--excerpts", "--threshold", "--sketch",
-                            "--all", "--head", "--analysis"})
-    words->get_option("--probe")->excludes(other);
-  return {words, [options] { return run(*options); }};
+  const auto words = std::make_shared<Words>();
+  CLI::App* app = program.add_subcommand("audit", "Every head of a model, and where it goes blunt");
+  app->footer(kFooter);
+  add_fields(*app, words->audit);
+  add_fields(*app, words->view);
+  add_fields(*app, words->pictures);
+  add_fields(*app, words->analysis);
+  add_fields(*app, words->probe);
+  exclude(*app, *words);
+  return {app, [words] { return run(*words); }};
 }
 
 }  // namespace sharpmax::cli

@@ -1,22 +1,17 @@
-// The text that `sharpmax audit` prints: a verdict, the worst heads, the table by length.
+// The text of an audit by length, and of a probe.
+#include "cli/audit_report.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/audit.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {
 
-using audit::Blunting;
-using audit::Findings;
-using audit::HeadFindings;
-using audit::HeadKind;
-using audit::RowField;
-
-constexpr std::size_t kWorstHeads = 10;
+constexpr std::size_t kWorstHeads = 10, kHeadsOfProbe = 8;
 
 std::string length_text(double length) { return grouped(std::llround(length)); }
 
@@ -40,7 +35,7 @@ std::string blunting_text(const Blunting& blunting) {
   return "?";
 }
 
-std::string place_text(const audit::HeadPlace& place) {
+std::string place_text(const HeadPlace& place) {
   return fmt::format("{}.{}", place.layer, place.head);
 }
 
@@ -107,10 +102,10 @@ std::string lengths_table(const Findings& f, bool colour) {
              {"exp(H)", Ink::dim},
              {"", Ink::dim},
              {"", Ink::dim}});
-  const auto entropy = f.typical(RowField::entropy), peak = f.typical(RowField::peak);
-  const auto first = f.typical(RowField::first), outside = f.typical(RowField::peak_outside);
-  const auto spread = f.typical(RowField::spread);
-  const auto blunt = f.blunt_heads();
+  const auto &entropy = f.typical(RowField::entropy), &peak = f.typical(RowField::peak);
+  const auto &first = f.typical(RowField::first), &outside = f.typical(RowField::peak_outside);
+  const auto& spread = f.typical(RowField::spread);
+  const auto& blunt = f.blunt_heads;
   for (std::size_t i = 0; i < f.lengths.size(); ++i) {
     const bool untrained = f.lengths[i] > static_cast<double>(f.trained);
     table.add({{length_text(f.lengths[i]) + (untrained ? "*" : "")},
@@ -126,8 +121,8 @@ std::string lengths_table(const Findings& f, bool colour) {
 }
 
 // Checks over a factor of about eight, within the trained length: as far as a forecast is worth reading.
-std::vector<const audit::ForecastErrors*> checks_over_eight(const Findings& f) {
-  std::vector<const audit::ForecastErrors*> checks;
+std::vector<const ForecastErrors*> checks_over_eight(const Findings& f) {
+  std::vector<const ForecastErrors*> checks;
   for (const auto& errors : f.forecasts)
     if (errors.to <= f.trained && errors.to >= 6 * errors.from && errors.to <= 11 * errors.from)
       checks.push_back(&errors);
@@ -163,41 +158,36 @@ std::string forecast_table(const Findings& f, bool colour) {
 
 std::string kinds_text(const Findings& f) {
   std::string text;
-  for (const HeadKind kind : audit::kHeadKinds)
+  for (const HeadKind kind : kHeadKinds)
     text += fmt::format("{}{} {}", text.empty() ? "" : " · ", name_of(kind), f.count(kind));
   return text;
 }
 
-}  // namespace
-
-std::string verdict_of(const Findings& f) {
-  const auto blunt = f.blunt_heads();
-  const auto outside = f.typical(RowField::peak_outside);
-  const std::size_t last = f.lengths.size() - 1;
-  const std::string at_last =
-      fmt::format("At {} tokens {} of {} heads {} (median peak weight outside the first token below {})",
-                  length_text(f.lengths[last]), blunt[last], f.by_head.size(),
-                  last == 0 ? "do not pick" : "no longer pick", f.thresholds.blunt);
-  if (last == 0)
-    return fmt::format("{}. The median head's peak is {:.2f}; one length alone says nothing of others.",
-                       at_last, outside[0]);
-  const double far = 8 * f.lengths[last];
-  const auto foreseen = std::count_if(f.by_head.begin(), f.by_head.end(), [&](const HeadFindings& head) {
-    return head.blunting.how == Blunting::How::forecast && head.blunting.length <= far;
-  });
-  return fmt::format(
-      "{}; at {} tokens it was {}. The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} more "
-      "heads "
-      "are forecast to go blunt.",
-      at_last, length_text(f.lengths[0]), blunt[0], outside[0], outside[last], length_text(far), foreseen);
+std::string heads_table(const ProbedLength& at, std::int64_t heads, bool colour) {
+  Table table({Align::right, Align::left, Align::right, Align::right, Align::right}, 3);
+  table.add({{"head", Ink::bold},
+             {"kind", Ink::bold},
+             {"answering", Ink::bold},
+             {"asking", Ink::bold},
+             {"peak on it", Ink::bold}});
+  for (const ItemHead& head : best_heads(at, heads, kHeadsOfProbe))
+    table.add({{fmt::format("{}.{}", head.place.layer, head.place.head)},
+               {std::string(name_of(head.kind))},
+               {short_number(head.answering_weight)},
+               {short_number(head.asking_weight)},
+               {short_number(head.asking_first)}});
+  return table.text(colour);
 }
 
-std::string report_of(const AuditHeader& header, const Findings& f, bool all, bool colour) {
-  std::string text = wrapped(verdict_of(f)) + "\n\n";
+}  // namespace
+
+std::string text_of(const AuditResult& result, bool all, bool colour) {
+  const Findings& f = *result.findings;
+  std::string text = wrapped(result.verdict) + "\n\n";
   text +=
       wrapped(fmt::format("{}: {} layers of {} heads, trained on {} tokens. {}: {} excerpt{} of {} tokens.",
-                          header.model, f.layers, f.heads, grouped(f.trained), header.text, f.excerpts,
-                          f.excerpts == 1 ? "" : "s", length_text(f.lengths.back()))) +
+                          result.settings.model.file, f.layers, f.heads, grouped(f.trained), result.settings.text,
+                          f.excerpts, f.excerpts == 1 ? "" : "s", length_text(f.lengths.back()))) +
       "\n";
   text += "Kinds on this text: " + kinds_text(f) + "\n\n";
   text += all ? "Every head, the bluntest first (sinks behind):\n" : "The worst heads (--all: every head):\n";
@@ -208,7 +198,9 @@ std::string report_of(const AuditHeader& header, const Findings& f, bool all, bo
   return text;
 }
 
-std::string head_report(const Findings& f, const HeadFindings& head, bool colour) {
+std::string text_of(const AuditResult& result, const HeadPlace& place, bool colour) {
+  const Findings& f = *result.findings;
+  const HeadFindings& head = f.by_head[static_cast<std::size_t>(place.layer * f.heads + place.head)];
   std::string text =
       wrapped(fmt::format("Head {}: {}; blunt at {}; slope of its entropy against ln n {} ({} outside)",
                           place_text(head.place), name_of(head.kind), blunting_text(head.blunting),
@@ -235,7 +227,7 @@ std::string head_report(const Findings& f, const HeadFindings& head, bool colour
                {fmt::format("{:.0f}", s[RowField::support].median)},
                {fmt::format("{:.1f}", s[RowField::spread].median)},
                {fmt::format("{:.0f}", s[RowField::distance_outside].median)},
-               {bound_text(audit::peak_bound(f, s))}});
+               {bound_text(s.peak_bound)}});
   }
   text += table.text(colour) + "\nKeys within so much of the largest score (medians):\n";
   Table gaps(std::vector<Align>(1 + kGapOctaves.size(), Align::right));
@@ -252,6 +244,45 @@ std::string head_report(const Findings& f, const HeadFindings& head, bool colour
              "\n\"At best\" is the largest weight that any key could have among so many whose scores lie "
              "within this spread, under softmax.") +
          "\n";
+}
+
+std::string text_of(const ProbeResult& result, bool colour) {
+  const std::int64_t heads = result.settings.model.heads;
+  Table table({Align::right, Align::right, Align::right, Align::left, Align::right, Align::left}, 3);
+  table.add({{"length", Ink::bold},
+             {"questions", Ink::bold},
+             {"right", Ink::bold},
+             {"95 %", Ink::bold},
+             {"best weight", Ink::bold},
+             {"head", Ink::bold}});
+  for (const ProbedLength& r : result.lengths) {
+    const ItemHead best = best_heads(r, heads, 1).front();
+    table.add({{grouped(r.length)},
+               {std::to_string(r.questions)},
+               {fmt::format("{:.2f}", r.share())},
+               {fmt::format("{:.2f} to {:.2f}", r.low, r.high)},
+               {short_number(best.answering_weight)},
+               {fmt::format("{}.{}", best.place.layer, best.place.head)}});
+  }
+  std::string text = fmt::format("Probe {}{}, exact match of the greedy answer\n", result.settings.questions.probe,
+                                 result.settings.questions.chat ? " in the chat template" : "");
+  text += table.text(colour);
+  if (result.lengths.empty()) return text;
+  const ProbedLength& last = result.lengths.back();
+  text += fmt::format("\nHeads that look at the right item, at {} tokens\n", grouped(last.length));
+  text += heads_table(last, heads, colour);
+  std::string kinds;
+  for (const HeadKind kind : kHeadKinds)
+    kinds +=
+        fmt::format("{}{} {}", kinds.empty() ? "" : " · ", name_of(kind), heads_of(last, kind));
+  text += "\nKinds while answering: " + kinds + "\n";
+  text += "\n" +
+          wrapped(
+              "answering: mean weight on the item's tokens from the tokens of the right answer; asking: "
+              "from the last token of the prompt; peak on it: how often that token's heaviest key is "
+              "the item's") +
+          "\n";
+  return text;
 }
 
 }  // namespace sharpmax::cli

@@ -17,15 +17,6 @@ struct Usage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What was asked for is well-formed and too much: a sentence, and kLimit.
-struct Limit : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-// Too much for the memory of this machine.
-struct MemoryLimit : Limit {
-  using Limit::Limit;
-};
-
 struct Command {
   CLI::App* words = nullptr;
   std::function<int()> run;  // returns an exit code, or throws Error

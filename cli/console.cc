@@ -26,6 +26,8 @@ void hand_over(const std::function<Json()>& results) {
   if (listener) listener->on_results(results());
 }
 
+bool is_heard() { return listener != nullptr; }
+
 void pause() {
   if (listener) return listener->on_pause();
   if (interrupt_requested()) throw Interrupted{};
@@ -115,9 +117,10 @@ void Progress::show(std::string_view what) {
   if (listener) return listener->on_progress(what);
   pause();
   if (!terminal_) {
+    if (what.empty()) return;  // which wipes the line on a terminal
     constexpr auto kBetweenLines = std::chrono::seconds(10);
     const auto now = std::chrono::steady_clock::now();
-    if (elsewhere_ == Elsewhere::silent || now - last_line_ < kBetweenLines) return;
+    if (what.empty() || elsewhere_ == Elsewhere::silent || now - last_line_ < kBetweenLines) return;
     last_line_ = now;
     narrate(what);
     return;

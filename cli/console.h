@@ -8,9 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "sharpmax/job.h"
+
 namespace sharpmax::cli {
 
-using Json = nlohmann::ordered_json;
+using sharpmax::Json;
 
 // A program that runs a command inside itself hears it through this instead of standard output and error.
 class Listener {
@@ -38,6 +40,9 @@ class Listening {
 
 // The results, to a Listener if there is one; nothing is made otherwise.
 void hand_over(const std::function<Json()>& results);
+
+// Whether there is one.
+bool is_heard();
 
 // A point where a Listener may end the command; without one, where an interrupt does: it throws Interrupted.
 void pause();

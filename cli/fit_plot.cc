@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/fit.h"
+#include "cli/fit_report.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {
@@ -13,43 +13,39 @@ namespace {
 constexpr std::size_t kPlotWidth = 27;  // what the widest numbers leave of a screen
 constexpr double kMostShown = 16.0;     // a polynomial may shoot off between points
 
-double value_or_nan(const Json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
-
-std::string in_six_columns(const Json& value) {
-  if (!value.is_number()) return "-";
-  const double number = value.get<double>();
+std::string in_six_columns(double number) {
+  if (!std::isfinite(number)) return "-";
   if (std::abs(number) < 99.995) return fmt::format("{:.2f}", number);
   return std::abs(number) < 99999.5 ? fmt::format("{:.0f}", number) : fmt::format("{:.0e}", number);
 }
 
-double largest_shown(const Json& bins) {
+double largest_shown(const std::vector<FitBin>& bins) {
   double largest = 1.0;
-  for (const Json& bin : bins)
-    for (const char* key : {"mean_beta", "refitted", "published"})
-      if (bin[key].is_number()) largest = std::max(largest, std::min(kMostShown, bin[key].get<double>()));
+  for (const FitBin& bin : bins)
+    for (const double beta : {bin.mean_beta, bin.refitted, bin.published})
+      if (std::isfinite(beta)) largest = std::max(largest, std::min(kMostShown, beta));
   return largest;
 }
 
 // One row of beta from 0 to `largest`; of marks at one place the last drawn is seen.
-std::string row_of_marks(const Json& bin, double largest) {
+std::string row_of_marks(const FitBin& bin, double largest) {
   std::string row(kPlotWidth, ' ');
   const auto draw = [&](double beta, char mark) {
-    if (std::isnan(beta)) return;
+    if (!std::isfinite(beta)) return;
     const double place = std::clamp(beta / largest, 0.0, 1.0) * static_cast<double>(kPlotWidth - 1);
     row[static_cast<std::size_t>(std::lround(place))] = mark;
   };
   draw(1.0, '|');
-  draw(value_or_nan(bin["published"]), 'p');
-  draw(value_or_nan(bin["refitted"]), 'r');
-  draw(value_or_nan(bin["mean_beta"]), 'o');
+  draw(bin.published, 'p');
+  draw(bin.refitted, 'r');
+  draw(bin.mean_beta, 'o');
   return row;
 }
 
 }  // namespace
 
-std::string fit_plot(const Json& found, bool colour) {
-  const Json& bins = found["bins"];
-  const double largest = largest_shown(bins);
+std::string fit_plot(const FitResult& found, bool colour) {
+  const double largest = largest_shown(found.bins);
   Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
                Align::right, Align::left},
               1);
@@ -59,15 +55,15 @@ std::string fit_plot(const Json& found, bool colour) {
     head.push_back({word, Ink::bold});
   head.push_back({fmt::format("0{:>{}}", axis, kPlotWidth - 1), Ink::dim});
   table.add(head);
-  for (const Json& bin : bins)
+  for (const FitBin& bin : found.bins)
     table.add(
-        {{fmt::format("{:.2f}-{:.2f}", bin["entropy"][0].get<double>(), bin["entropy"][1].get<double>())},
-         {grouped(bin["points"].get<long long>())},
-         {in_six_columns(bin["mean_beta"])},
-         {in_six_columns(bin["refitted"])},
-         {in_six_columns(bin["published"])},
-         {in_six_columns(bin["mean_residual"])},
-         {in_six_columns(bin["rms_residual"])},
+        {{fmt::format("{:.2f}-{:.2f}", bin.entropy.first, bin.entropy.second)},
+         {grouped(bin.points)},
+         {in_six_columns(bin.mean_beta)},
+         {in_six_columns(bin.refitted)},
+         {in_six_columns(bin.published)},
+         {in_six_columns(bin.mean_residual)},
+         {in_six_columns(bin.rms_residual)},
          {row_of_marks(bin, largest)}});
   return table.text(colour);
 }

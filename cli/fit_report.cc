@@ -1,18 +1,19 @@
-// A fit for people: what came of it first, then the rule to paste, the fit, where it acts, the comparison.
+// The text of a fit: what came of it first, then the rule to paste, the fit, where it acts, the comparison.
+#include "cli/fit_report.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "cli/fit.h"
-#include "cli/retrieve_view.h"
+#include "cli/retrieve_report.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {
 
-std::string percent(const Json& share) {
-  const std::string text = fmt::format("{:.1f}", 100.0 * share.get<double>());
+std::string short_percent(double share) {
+  const std::string text = percent(share);
   return text == "100.0" ? "100" : text;  // so that four rules with their intervals fit the screen
 }
 std::string heading(std::string_view text, bool colour) { return inked(text, Ink::bold, colour) + "\n"; }
@@ -24,46 +25,42 @@ std::string paragraph(const std::string& text) {
   return lines + "\n";
 }
 
-const Json& measured(const Json& found, std::int64_t n, const char* rule) {
-  static const Json none;
-  for (const Json& entry : found["comparison"])
-    if (entry["n"] == n && entry["rule"] == rule) return entry;
+const FitComparison& measured(const FitResult& found, std::int64_t n, std::string_view rule) {
+  static const FitComparison none;
+  for (const FitComparison& entry : found.comparison)
+    if (entry.n == n && entry.rule == rule) return entry;
   return none;
 }
 
 enum class Direction { better, worse };
 
 // Where the refitted rule is farthest from `other` in one direction: "up to 5.5 points better (...)".
-std::string farthest(const Json& found, const char* other, Direction direction) {
+std::string farthest(const FitResult& found, const char* other, Direction direction) {
   const double sign = direction == Direction::better ? 1.0 : -1.0;
   const char* word = direction == Direction::better ? "better" : "worse";
   std::int64_t at = 0;
   double most = 0.0;
-  for (const Json& size : found["settings"]["test_sizes"]) {
-    const auto n = size.get<std::int64_t>();
-    const double gain = sign * (measured(found, n, "refitted")["accuracy"].get<double>() -
-                                measured(found, n, other)["accuracy"].get<double>());
+  for (const std::int64_t n : found.settings.test_sizes) {
+    const double gain = sign * (measured(found, n, "refitted").accuracy - measured(found, n, other).accuracy);
     if (gain > most) {
       most = gain;
       at = n;
     }
   }
   if (at == 0) return fmt::format("nowhere {}", word);
-  const Json &ours = measured(found, at, "refitted"), &theirs = measured(found, at, other);
-  const bool apart =
-      ours["accuracy_low"] > theirs["accuracy_high"] || ours["accuracy_high"] < theirs["accuracy_low"];
+  const FitComparison &ours = measured(found, at, "refitted"), &theirs = measured(found, at, other);
+  const bool apart = ours.accuracy_low > theirs.accuracy_high || ours.accuracy_high < theirs.accuracy_low;
   return fmt::format("up to {:.1f} points {} ({} items: {}~% against {}~%, {})", 100.0 * most, word,
-                     grouped(at), percent(ours["accuracy"]), percent(theirs["accuracy"]),
+                     grouped(at), short_percent(ours.accuracy), short_percent(theirs.accuracy),
                      apart ? "intervals apart" : "intervals overlap");
 }
 
-std::string verdict(const Json& found) {
-  const Json& head = found["head"];
+std::string verdict(const FitResult& found) {
+  const FittedHead& head = found.head;
   std::string text = fmt::format(
       "Head of arm {}, seed {}, trained under {} on at most {} items. Adaptive temperature refitted to it "
       "is,",
-      head["arm"].get<std::string>(), head["seed"].get<std::uint64_t>(),
-      head["normalizer"].get<std::string>(), grouped(head["largest_size"].get<std::int64_t>()));
+      head.arm, head.seed, head.normalizer, grouped(head.largest_size));
   const std::pair<const char*, const char*> others[] = {{"softmax", "plain softmax"},
                                                         {"published", "the published polynomial"},
                                                         {"entropy_target", "entropy_target"}};
@@ -74,10 +71,10 @@ std::string verdict(const Json& found) {
   return paragraph(text);
 }
 
-std::string counts_table(const Json& found, bool colour) {
+std::string counts_table(const FitResult& found, bool colour) {
   constexpr std::size_t kMostSizes = 9;
   std::vector<std::int64_t> sizes;
-  for (const Json& count : found["counts"]) sizes.push_back(count["n"].get<std::int64_t>());
+  for (const FitCount& count : found.counts) sizes.push_back(count.n);
   std::sort(sizes.begin(), sizes.end());
   sizes = thinned(sizes, kMostSizes);
   std::vector<Align> columns(sizes.size() + 1, Align::right);
@@ -86,26 +83,24 @@ std::string counts_table(const Json& found, bool colour) {
   const auto add = [&](const char* name, const auto& cell, Ink ink) {
     std::vector<Cell> row = {{name, ink}};
     for (const std::int64_t n : sizes)
-      for (const Json& count : found["counts"])
-        if (count["n"] == n) row.push_back({cell(count), ink});
+      for (const FitCount& count : found.counts)
+        if (count.n == n) row.push_back({cell(count), ink});
     table.add(row);
   };
-  const auto counted = [](const char* key) {
-    return [key](const Json& count) { return grouped(count[key].get<long long>()); };
+  const auto counted = [](std::int64_t FitCount::*number) {
+    return [number](const FitCount& count) { return grouped(count.*number); };
   };
   add(
-      "items", [](const Json& count) { return short_count(count["n"].get<long long>()); }, Ink::bold);
-  add("sets", counted("sets"), Ink::plain);
-  add("wrong under softmax", counted("wrong"), Ink::plain);
-  add("right at their best", counted("mended"), Ink::plain);
+      "items", [](const FitCount& count) { return short_count(count.n); }, Ink::bold);
+  add("sets", counted(&FitCount::sets), Ink::plain);
+  add("wrong under softmax", counted(&FitCount::wrong), Ink::plain);
+  add("right at their best", counted(&FitCount::mended), Ink::plain);
   return heading("Sets looked at", colour) + table.text(colour);
 }
 
-std::string ends(const Json& found) {
-  const auto points = found["points"].get<long long>();
-  const auto least = found["at_least_beta"].get<long long>();
-  const auto largest = found["at_largest_beta"].get<long long>();
-  const double share = static_cast<double>(least + largest) / static_cast<double>(points);
+std::string ends(const FitResult& found) {
+  const double share =
+      static_cast<double>(found.at_least_beta + found.at_largest_beta) / static_cast<double>(found.points);
   return paragraph(fmt::format(
       "beta = 1/temperature. best: mean of the beta of least loss, o in the plot; refit (r) and publ (p): "
       "the "
@@ -114,19 +109,17 @@ std::string ends(const Json& found) {
       "Residuals of all sets: rms {:.2f} refitted, {:.2f} published; entropy explains {:.0f}~% of the "
       "variance "
       "of the best beta.",
-      grouped(points), grouped(least), found["settings"]["least_beta"].get<double>(), grouped(largest),
-      found["settings"]["largest_beta"].get<double>(), 100.0 * share,
-      found["refitted"]["rms_residual"].get<double>(), found["published"]["rms_residual"].get<double>(),
-      100.0 * found["explained"].get<double>()));
+      grouped(found.points), grouped(found.at_least_beta), found.settings.least_beta, grouped(found.at_largest_beta),
+      found.settings.largest_beta, 100.0 * share, found.refitted.rms_residual, found.published.rms_residual,
+      100.0 * found.explained));
 }
 
 // Where the rule is not softmax: the polynomial exceeds 1 and the entropy the threshold.
-std::string where_it_acts(const Json& rule, double looked_up_to) {
+std::string where_it_acts(const FitPolynomial& rule, double looked_up_to) {
   std::string out;
   double last = 0.0;
-  for (const Json& interval : rule["above_one"]) {
-    const double low = std::max(interval[0].get<double>(), rule["threshold"].get<double>());
-    const double high = interval[1].get<double>();
+  for (const auto& [from, high] : rule.above_one) {
+    const double low = std::max(from, rule.threshold);
     if (high <= low) continue;
     out += fmt::format("{} {:.3f} to {:.3f}", out.empty() ? "" : " and", low, high);
     last = high;
@@ -138,51 +131,49 @@ std::string where_it_acts(const Json& rule, double looked_up_to) {
                            grouped(std::llround(std::exp(last))));
 }
 
-std::string where(const Json& found, bool colour) {
-  const double looked_up_to = found["looked_at"][1].get<double>();
+std::string where(const FitResult& found, bool colour) {
+  const double looked_up_to = found.looked_at.second;
   return heading("Where they sharpen", colour) +
          paragraph(fmt::format("Published: {}. Refitted: {}. The fitted sets have {:.2f} to {:.2f} nats; "
                                "outside of these the refitted polynomial is guesswork.",
-                               where_it_acts(found["published"], looked_up_to),
-                               where_it_acts(found["refitted"], looked_up_to),
-                               found["entropy"][0].get<double>(), found["entropy"][1].get<double>()));
+                               where_it_acts(found.published, looked_up_to),
+                               where_it_acts(found.refitted, looked_up_to),
+                               found.entropy.first, found.entropy.second));
 }
 
-std::string comparison(const Json& found, bool colour) {
-  if (found["comparison"].empty()) return "";
+std::string comparison(const FitResult& found, bool colour) {
+  if (found.comparison.empty()) return "";
   Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right}, 1);
   std::vector<Cell> head;
   for (const char* word : {"items", "nats", "softmax", "published", "refitted", "entropy_target"})
     head.push_back({word, Ink::bold});
   table.add(head);
-  for (const Json& size : found["settings"]["test_sizes"]) {
-    const auto n = size.get<std::int64_t>();
+  for (const std::int64_t n : found.settings.test_sizes) {
     std::vector<Cell> row = {{short_count(n)},
-                             {short_number(measured(found, n, "softmax")["entropy"].get<double>())}};
+                             {short_number(measured(found, n, "softmax").entropy)}};
     for (const char* rule : {"softmax", "published", "refitted", "entropy_target"}) {
-      const Json& m = measured(found, n, rule);
+      const FitComparison& m = measured(found, n, rule);
       row.push_back(
-          {fmt::format(" {:>4} {:>9}", percent(m["accuracy"]),
-                       fmt::format("{}-{}", percent(m["accuracy_low"]), percent(m["accuracy_high"])))});
+          {fmt::format(" {:>4} {:>9}", short_percent(m.accuracy),
+                       fmt::format("{}-{}", short_percent(m.accuracy_low), short_percent(m.accuracy_high)))});
     }
     table.add(row);
   }
-  const Json& any = found["comparison"].back();
+  const FitComparison& any = found.comparison.back();
   return heading(fmt::format("Right answers in %, with 95 % intervals, over {} other sets of each size",
-                             grouped(any["sets"].get<long long>())),
+                             grouped(any.sets)),
                  colour) +
          table.text(colour) +
          paragraph(fmt::format("nats: mean entropy under softmax; the last column is {}.",
-                               any["normalizer"].get<std::string>()));
+                               any.normalizer));
 }
 
 }  // namespace
 
-std::string fit_report(const Json& found, bool colour) {
-  const std::string rule = found["refitted"]["normalizer"].get<std::string>();
+std::string fit_report(const FitResult& found, bool colour) {
   return fmt::format("{}\n{}{}\n\n{}\n{}{}{}\n{}\n{}", verdict(found),
                      heading("The refitted rule, highest degree first, as --normalizers takes it", colour),
-                     rule, counts_table(found, colour),
+                     found.refitted.normalizer, counts_table(found, colour),
                      heading("Best temperatures by entropy, and the fit", colour), fit_plot(found, colour),
                      inked(ends(found), Ink::dim, colour), where(found, colour), comparison(found, colour));
 }

@@ -1,18 +1,18 @@
+// What `sharpmax fix` prints: the verdict, then tables of every candidate on the held-out part.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
-#include "audit/fix/llama_cpp_setting.h"
-#include "cli/fix.h"
 #include "cli/table.h"
+#include "sharpmax/fix.h"
 
 namespace sharpmax::cli {
-namespace {
 
-using audit::Comparison;
-using audit::Flips;
-using audit::LossChange;
-using audit::Part;
+std::string text_of(const FixResult& result, bool colour);
+std::string how_to_use(const FixResult& result, const FixRequest& request);
+
+namespace {
 
 constexpr std::size_t kColumns = 5;  // of a table by position or length
 
@@ -31,21 +31,21 @@ std::string share(std::int64_t right, std::int64_t questions) {
                         : fmt::format("{:.2f}", static_cast<double>(right) / static_cast<double>(questions));
 }
 
-// Trials with a held-out outcome, in order, the first being nothing.
-std::vector<std::size_t> shown(const FixAnswer& a) {
+// Trials with a held-out outcome, in order; the first is doing nothing.
+std::vector<std::size_t> shown(const FixResult& result) {
   std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < a.run.trials().size(); ++i)
-    if (a.run.trials()[i].held_out) places.push_back(i);
+  for (std::size_t i = 0; i < result.trials.size(); ++i)
+    if (result.trials[i].held_out) places.push_back(i);
   return places;
 }
 
-Ink ink_of(const FixAnswer& a, std::size_t place) { return a.chosen == place ? Ink::bold : Ink::plain; }
+Ink ink_of(const FixResult& result, std::size_t place) { return result.chosen() == place ? Ink::bold : Ink::plain; }
 
-std::string label_of(const FixAnswer& a, std::size_t place) {
-  return (a.chosen == place ? "* " : "  ") + a.run.trials()[place].name;
+std::string label_of(const FixResult& result, std::size_t place) {
+  return (result.chosen() == place ? "* " : "  ") + result.trials[place].rule;
 }
 
-std::string main_table(const FixAnswer& a, bool colour) {
+std::string main_table(const FixResult& result, bool colour) {
   Table table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
   table.add({{"  rule", Ink::bold},
              {"heads", Ink::bold},
@@ -53,11 +53,11 @@ std::string main_table(const FixAnswer& a, bool colour) {
              {"right", Ink::bold},
              {"flips", Ink::bold},
              {"p", Ink::bold}});
-  for (const std::size_t i : shown(a)) {
-    const Comparison c = a.run.compared(i, Part::held_out);
-    const Ink ink = ink_of(a, i);
+  for (const std::size_t i : shown(result)) {
+    const FixComparison c = result.on_held_out(i);
+    const Ink ink = ink_of(result, i);
     if (i == 0) {
-      table.add({{label_of(a, i)},
+      table.add({{label_of(result, i)},
                  {"0"},
                  {fmt::format("{:.3f}        ", c.text.plain)},
                  {share(c.task.plain, c.task.questions)},
@@ -65,8 +65,8 @@ std::string main_table(const FixAnswer& a, bool colour) {
                  {""}});
       continue;
     }
-    table.add({{label_of(a, i), ink},
-               {std::to_string(a.run.trials()[i].table.changed), ink},
+    table.add({{label_of(result, i), ink},
+               {std::to_string(result.trials[i].heads), ink},
                {loss_cell(c.text), ink},
                {share(c.task.rule, c.task.questions), ink},
                {flips_cell(c.task), ink},
@@ -75,9 +75,9 @@ std::string main_table(const FixAnswer& a, bool colour) {
   return table.text(colour);
 }
 
-// One column a bucket, a few at a time where there are many.
+// One column per bucket, a few at a time if there are many.
 template <class Heading, class Content>
-std::string columns_table(const FixAnswer& a, std::size_t columns, const Heading& heading,
+std::string columns_table(const FixResult& result, std::size_t columns, const Heading& heading,
                           const Content& content, bool colour) {
   std::string text;
   for (std::size_t first = 0; first < columns; first += kColumns) {
@@ -88,10 +88,10 @@ std::string columns_table(const FixAnswer& a, std::size_t columns, const Heading
     std::vector<Cell> head{{"  rule", Ink::bold}};
     for (std::size_t i = first; i < end; ++i) head.push_back({heading(i), Ink::bold});
     table.add(std::move(head));
-    for (const std::size_t place : shown(a)) {
-      const Comparison c = a.run.compared(place, Part::held_out);
-      std::vector<Cell> row{{label_of(a, place), ink_of(a, place)}};
-      for (std::size_t i = first; i < end; ++i) row.push_back({content(c, i, place), ink_of(a, place)});
+    for (const std::size_t place : shown(result)) {
+      const FixComparison c = result.on_held_out(place);
+      std::vector<Cell> row{{label_of(result, place), ink_of(result, place)}};
+      for (std::size_t i = first; i < end; ++i) row.push_back({content(c, i, place), ink_of(result, place)});
       table.add(std::move(row));
     }
     text += table.text(colour) + "\n";
@@ -99,116 +99,69 @@ std::string columns_table(const FixAnswer& a, std::size_t columns, const Heading
   return text;
 }
 
-std::string by_position(const FixAnswer& a, bool colour) {
-  const Comparison plain = a.run.compared(0, Part::held_out);
+std::string by_position(const FixResult& result, bool colour) {
+  const FixComparison plain = result.on_held_out(0);
   const auto heading = [&](std::size_t i) {
     return fmt::format("{}-{}", plain.buckets[i].from, plain.buckets[i].to);
   };
-  const auto content = [](const Comparison& c, std::size_t i, std::size_t place) {
+  const auto content = [](const FixComparison& c, std::size_t i, std::size_t place) {
     return place == 0 ? fmt::format("{:.3f}", c.buckets[i].plain) : signed_number(c.buckets[i].change);
   };
-  return columns_table(a, plain.buckets.size(), heading, content, colour);
+  return columns_table(result, plain.buckets.size(), heading, content, colour);
 }
 
-std::string by_length(const FixAnswer& a, bool colour) {
-  const auto& tasks = a.run.plan().material.tasks;
-  const auto heading = [&](std::size_t i) {
-    return tasks[i].length == 0 ? "file" : std::to_string(tasks[i].length);
-  };
-  const auto content = [](const Comparison& c, std::size_t i, std::size_t place) {
+std::string by_length(const FixResult& result, bool colour) {
+  const auto lengths = result.question_lengths();
+  const auto heading = [&](std::size_t i) { return lengths[i] ? std::to_string(*lengths[i]) : "file"; };
+  const auto content = [](const FixComparison& c, std::size_t i, std::size_t place) {
     const Flips& f = c.tasks[i];
     return place == 0 ? share(f.plain, f.questions)
                       : fmt::format("{} {}", share(f.rule, f.questions), flips_cell(f));
   };
-  return columns_table(a, tasks.size(), heading, content, colour);
+  return columns_table(result, lengths.size(), heading, content, colour);
 }
 
-std::string held_out_sentence(const Comparison& c) {
-  return fmt::format(
-      "the loss changes by {} nats a token ({} to {}), and {} of {} questions are right instead of {} "
-      "({} up, {} down, p = {:.3f})",
-      signed_number(c.text.change), signed_number(c.text.low), signed_number(c.text.high), c.task.rule,
-      c.task.questions, c.task.plain, c.task.up, c.task.down, c.task.p);
-}
-
-std::string verdict(const FixAnswer& a) {
-  if (!a.chosen)
-    return fmt::format("Leave it as it is: none of the {} rules tried is better by the part to choose by.",
-                       a.run.trials().size() - 1);
-  const std::string& name = a.run.trials()[*a.chosen].name;
-  const std::string sentence = held_out_sentence(a.run.compared(*a.chosen, Part::held_out));
-  if (a.use == 0)
-    return fmt::format(
-        "Leave it as it is: {} came out best on the part to choose by, but held out {}, which is not "
-        "shown to be better.",
-        name, sentence);
-  return fmt::format("Use {}: held out {}.", name, sentence);
-}
-
-std::string criterion_sentence(const audit::Criterion& c) {
-  if (c.goal == audit::Goal::text) return "Chosen by the least loss.";
-  if (c.goal == audit::Goal::task) return "Chosen by the most right answers, whatever the loss.";
+std::string criterion_sentence(const FixSettings& settings) {
+  if (settings.for_ == "text") return "Chosen by the least loss.";
+  if (settings.for_ == "task") return "Chosen by the most right answers, whatever the loss.";
   return fmt::format(
       "Chosen by right answers gained (share) less loss added (nats), among rules that add at most {}.",
-      c.allowed_loss);
+      settings.allow);
 }
 
 }  // namespace
 
-FixAnswer answer_of(const audit::FixRun& run, const model::Configuration& configuration) {
-  FixAnswer answer{run, configuration, run.chosen(), std::nullopt, 0};
-  if (!answer.chosen) return answer;
-  answer.finding = audit::judge_held_out(run.compared(*answer.chosen, Part::held_out), run.plan().criterion);
-  if (answer.finding->better) answer.use = *answer.chosen;
-  return answer;
-}
-
-std::string report_of(const FixAnswer& a, bool colour) {
-  const Comparison plain = a.run.compared(0, Part::held_out);
-  std::string text = inked(wrapped(verdict(a)), Ink::bold, colour) + "\n\n";
+std::string text_of(const FixResult& result, bool colour) {
+  const FixComparison plain = result.on_held_out(0);
+  std::string text = inked(wrapped(result.verdict()), Ink::bold, colour) + "\n\n";
   text += wrapped(fmt::format(
               "Held out: {} tokens of text, {} questions. Loss in nats a token, as a change from "
               "doing nothing, with 95 % intervals; right: share of questions; flips: wrong to right "
               "and right to wrong; p: exact sign test. {}",
-              grouped(plain.text.tokens), grouped(plain.task.questions),
-              criterion_sentence(a.run.plan().criterion))) +
+              grouped(plain.text.tokens), grouped(plain.task.questions), criterion_sentence(result.settings))) +
           "\n\n";
-  text += main_table(a, colour);
-  text += "\nLoss by tokens before\n" + by_position(a, colour);
-  text += "Right answers by length of the question\n" + by_length(a, colour);
+  text += main_table(result, colour);
+  text += "\nLoss by tokens before\n" + by_position(result, colour);
+  text += "Right answers by length of the question\n" + by_length(result, colour);
   return text;
 }
 
-std::string how_to_use(const FixAnswer& a, const FixOptions& o) {
-  if (a.use == 0 && o.table.empty()) return "";
-  const audit::RuleTable& table = a.run.trials()[a.use].table;
+// Options for `sharpmax run` and for llama.cpp.
+std::string how_to_use(const FixResult& result, const FixRequest& request) {
+  const std::size_t use = result.use();
+  if (use == 0 && request.table.empty()) return "";
+  const FixTrial& trial = result.trials[use];
   std::string text;
-  if (!o.table.empty())
-    text += wrapped(a.use == 0 ? fmt::format("{} holds plain softmax for every head.", o.table)
-                               : fmt::format("sharpmax run {} --normalizers {}{}", o.model.model, o.table,
-                                             table.rope.empty() ? "" : " --rope-scaling " + table.rope)) +
+  if (!request.table.empty())
+    text += wrapped(use == 0 ? fmt::format("{} holds plain softmax for every head.", request.table)
+                             : fmt::format("sharpmax run {} --normalizers {}{}", request.model.model, request.table,
+                                           trial.rope_scaling ? " --rope-scaling " + *trial.rope_scaling : "")) +
             "\n";
-  if (a.use == 0) return text;
-  const auto setting = audit::llama_cpp_setting(table, a.configuration);
+  if (use == 0) return text;
   return text +
-         wrapped(setting ? fmt::format("llama.cpp: {}", *setting)
-                         : std::string("llama.cpp: none; no setting of it does the same")) +
+         wrapped(trial.llama_cpp ? fmt::format("llama.cpp: {}", *trial.llama_cpp)
+                                 : std::string("llama.cpp: none; no setting of it does the same")) +
          "\n";
-}
-
-Json answer_json(const FixAnswer& a) {
-  const audit::RuleTable& table = a.run.trials()[a.use].table;
-  Json json{{"verdict", verdict(a)}, {"leave_it", a.use == 0}};
-  json["chosen"] = a.chosen ? Json(a.run.trials()[*a.chosen].name) : Json();
-  json["use"] = a.run.trials()[a.use].name;
-  if (a.finding)
-    json["finding"] = {{"better", a.finding->better},         {"loss_falls", a.finding->loss_falls},
-                       {"loss_rises", a.finding->loss_rises}, {"task_gains", a.finding->task_gains},
-                       {"task_loses", a.finding->task_loses}, {"loss_allowed", a.finding->loss_allowed}};
-  json["rope_scaling"] = table.rope.empty() ? Json() : Json(table.rope);
-  const auto setting = a.use == 0 ? std::nullopt : audit::llama_cpp_setting(table, a.configuration);
-  json["llama_cpp"] = setting ? Json(*setting) : Json();
-  return json;
 }
 
 }  // namespace sharpmax::cli

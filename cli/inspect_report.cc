@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/in_quotes.h"
-#include "cli/inspect.h"
+#include "cli/inspect_report.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {

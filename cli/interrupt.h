@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "sharpmax/job.h"
+
 namespace sharpmax::cli {
 
-// Thrown at a pause of an interrupted call. Not a std::exception, so no handler takes it for an error.
-struct Interrupted {};
+using sharpmax::Interrupted;
 
 // Handler of SIGINT and SIGTERM: the first sets the flag, the second ends the process immediately.
 void handle_interrupts();
@@ -26,7 +27,6 @@ void can_resume(std::string kept, std::vector<std::string> more = {});
 void cannot_resume(std::string lost);
 
 // What an interrupted call tells a user of the command line, or of Python, where options are keywords.
-enum class Speech { command_line, python };
 std::string interrupt_sentence(Speech speech);
 
 }  // namespace sharpmax::cli

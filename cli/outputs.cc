@@ -1,208 +1,71 @@
 #include "cli/outputs.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <algorithm>
-#include <array>
-#include <fstream>
+#include <charconv>
 
 #include "base/in_quotes.h"
-#include "report/figure/figures.h"
-#include "report/results_page.h"
-#include "sharpmax/error.h"
+#include "cli/command.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::size_t kHeadBytes = 4096;  // of a file that is looked at to recognise it
-
-std::string head_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string head(kHeadBytes, '\0');
-  file.read(head.data(), kHeadBytes);
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  return head;
+// "-" is a file, "-1" and "-inf" are numbers, "- item" is a text.
+bool looks_like_an_option(std::string_view word) {
+  if (word.size() < 2 || word[0] != '-') return false;
+  const bool letter = (word[1] >= 'a' && word[1] <= 'z') || (word[1] >= 'A' && word[1] <= 'Z');
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const bool is_number = error == std::errc{} && end == word.data() + word.size();
+  return (letter || word[1] == '-') && !is_number;
 }
 
-// Reads JSON up to the "schema" of its top object. Results have it first, so a long file costs nothing.
-class SchemaReader : public nlohmann::json_sax<Json> {
- public:
-  std::string schema;
-
-  bool key(string_t& name) override {
-    at_schema_ = depth_ == 1 && name == "schema";
-    return true;
-  }
-  bool string(string_t& text) override {
-    if (at_schema_) schema = text;
-    return !at_schema_;
-  }
-  bool null() override { return !at_schema_; }
-  bool boolean(bool) override { return !at_schema_; }
-  bool number_integer(number_integer_t) override { return !at_schema_; }
-  bool number_unsigned(number_unsigned_t) override { return !at_schema_; }
-  bool number_float(number_float_t, const string_t&) override { return !at_schema_; }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override {
-    ++depth_;
-    return !at_schema_;
-  }
-  bool end_object() override {
-    --depth_;
-    return depth_ > 0;
-  }
-  bool start_array(std::size_t) override { return depth_ > 0 && !at_schema_; }  // results are an object
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
-
- private:
-  int depth_ = 0;
-  bool at_schema_ = false;
-};
-
-FileKind beginning_with(std::string name, std::string beginning) {
-  return {std::move(name), [beginning = std::move(beginning)](const fs::path& path) {
-            return head_of(path).starts_with(beginning);
-          }};
+const CLI::Option* option_named(const CLI::App& words, const std::string& name) {
+  if (!looks_like_an_option(name)) return nullptr;
+  for (const CLI::Option* option : words.get_options())
+    if (option->check_name(name)) return option;
+  return nullptr;
 }
 
-bool same_file(const fs::path& a, const fs::path& b) {
-  struct stat one {
-  }, other{};
-  if (::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0)
-    return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-  std::error_code ignored;
-  return fs::weakly_canonical(fs::absolute(a, ignored), ignored) ==
-         fs::weakly_canonical(fs::absolute(b, ignored), ignored);
+std::string wanted_by(const CLI::Option& option) {
+  const std::string& shown = option.get_option_text();
+  if (option.check_name("--json") || option.check_name("--csv")) return "a file, or '-' for standard output";
+  if (shown == "FILE") return "a file";
+  if (shown == "DIR") return "a directory";
+  if (shown == "N" || shown == "X") return "a number";
+  return shown.empty() ? "a value" : "a value (" + shown + ")";
 }
-
-// Files that are no regular ones are written, not replaced.
-bool is_written_through(const fs::path& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  return fs::exists(status) && !fs::is_regular_file(status);
-}
-
-bool holds_something(const fs::path& path) {
-  std::error_code problem;
-  return fs::is_regular_file(path, problem) && fs::file_size(path, problem) > 0 && !problem;
-}
-
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code problem;
-  for (fs::directory_iterator at(folder, problem), end; !problem && at != end; at.increment(problem))
-    if (at->is_regular_file(problem)) files.push_back(at->path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-// Files beside a .safetensors file that a model is opened with.
-bool belongs_to_tensors(const fs::path& path) {
-  constexpr std::array kNames = {"config.json", "tokenizer.json", "tokenizer_config.json",
-                                 "generation_config.json"};
-  const std::string name = path.filename().string();
-  return name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
-         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
-// Whole, however long: a path that is cut says nothing of the file.
-std::string named(const fs::path& path) { return "'" + escaped(path.string()) + "'"; }
-
-[[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::bad_argument, sentence); }
 
 }  // namespace
 
-FileKind results_kind(std::string schema) {
-  return {"a result of schema " + schema, [schema](const fs::path& path) {
-            std::ifstream file(path, std::ios::binary);
-            SchemaReader reader;
-            Json::sax_parse(file, &reader);
-            return reader.schema == schema;
-          }};
+void add_json_option(CLI::App& words, std::string& json, std::string_view schema, const char* group) {
+  words.add_option("--json", json, fmt::format("Write the results, schema {}; -: standard output", schema))
+      ->option_text("FILE")
+      ->group(group);
 }
 
-FileKind csv_kind(std::string header) {
-  return beginning_with("a CSV file with the columns that are written", std::move(header) + "\n");
+void add_overwrite_option(CLI::App& words, bool& overwrite, const char* group) {
+  words
+      .add_flag("--overwrite", overwrite,
+                "Replace existing files of another kind; an input is never replaced")
+      ->group(group);
 }
 
-FileKind npy_kind() { return beginning_with("a .npy file", "\x93NUMPY"); }
-
-FileKind npz_kind() { return beginning_with("a .npz file", "PK\x03\x04"); }
-
-FileKind page_kind() {
-  return {"a report page of sharpmax", [](const fs::path& path) { return report::is_page(head_of(path)); }};
-}
-
-FileKind figure_kind() {
-  return {"a figure of sharpmax", [](const fs::path& path) { return report::is_figure(head_of(path)); }};
-}
-
-CallFiles& CallFiles::reads(std::string_view argument, const std::string& path) {
-  if (!path.empty() && path != "-") inputs_.push_back({std::string(argument), path});
-  return *this;
-}
-
-CallFiles& CallFiles::reads_model(const std::string& path) {
-  reads("MODEL", path);
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    for (const fs::path& file : files_in(path)) inputs_.push_back({"MODEL", file, true});
-  } else if (path.ends_with(".safetensors") || path.ends_with(".json")) {
-    const fs::path folder = fs::path(path).parent_path();
-    for (const fs::path& file : files_in(folder.empty() ? "." : folder))
-      if (belongs_to_tensors(file)) inputs_.push_back({"MODEL", file});
+void check_values(const CLI::App& words, const std::vector<std::string>& typed, std::size_t first) {
+  for (std::size_t i = first; i < typed.size() && typed[i] != "--"; ++i) {
+    const bool empty = typed[i].ends_with('=');  // --json= takes the next word too
+    const std::string name = empty ? typed[i].substr(0, typed[i].size() - 1) : typed[i];
+    const CLI::Option* option = option_named(words, name);
+    if (!option || option->get_items_expected_min() == 0) continue;
+    if (empty || i + 1 == typed.size()) throw Usage(fmt::format("{} needs {}", name, wanted_by(*option)));
+    if (looks_like_an_option(typed[i + 1]))
+      throw Usage(fmt::format("{} needs {}, and {} follows it; a value that begins with a dash is written "
+                              "--{}=VALUE",
+                              name, wanted_by(*option), in_quotes(typed[i + 1]),
+                              option->get_lnames().front()));
+    ++i;  // the value
   }
-  return *this;
-}
-
-CallFiles& CallFiles::writes(std::string_view argument, const std::string& path, FileKind kind) {
-  if (!path.empty() && path != "-") outputs_.push_back({std::string(argument), path, std::move(kind)});
-  return *this;
-}
-
-CallFiles& CallFiles::writes_figures(std::string_view argument, const std::string& directory) {
-  if (directory.empty()) return *this;
-  for (const fs::path& file : files_in(directory))
-    if (file.extension() == ".svg" && report::is_figure_name(file.stem().string()))
-      outputs_.push_back({std::string(argument), file, figure_kind()});
-  return *this;
-}
-
-void CallFiles::check_inputs(const Output& output) const {
-  for (const Input& input : inputs_) {
-    if (!same_file(output.path, input.path)) continue;
-    if (input.in_folder && holds_something(output.path) && output.kind.recognize(output.path)) continue;
-    refuse(fmt::format("{}: {} is an input of this call ({}); an output never replaces an input",
-                       output.argument, named(output.path), input.argument));
-  }
-}
-
-void CallFiles::check_existing(const Output& output) const {
-  if (overwrite_ || !holds_something(output.path) || output.kind.recognize(output.path)) return;
-  refuse(fmt::format("{}: {} exists and is not {}; choose another name, or give --overwrite to replace it",
-                     output.argument, named(output.path), output.kind.name));
-}
-
-void CallFiles::check_apart() const {
-  for (std::size_t i = 0; i < outputs_.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (!is_written_through(outputs_[i].path) && same_file(outputs_[i].path, outputs_[j].path))
-        refuse(fmt::format("{} and {} name the same file, {}; each needs its own", outputs_[j].argument,
-                           outputs_[i].argument, named(outputs_[i].path)));
-}
-
-void CallFiles::check() const {
-  for (const Output& output : outputs_)
-    if (!is_written_through(output.path)) check_inputs(output);
-  check_apart();
-  for (const Output& output : outputs_) check_existing(output);
 }
 
 void deliver(const std::string& where, const std::string& text) {

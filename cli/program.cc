@@ -54,7 +54,18 @@ std::string help_of(const CLI::App& words) {
 }
 
 int code_of(ErrorCode code) {
-  return code == ErrorCode::bad_file || code == ErrorCode::io ? kBadFile : kUsage;
+  switch (code) {
+    case ErrorCode::bad_file:
+    case ErrorCode::io:
+      return kBadFile;
+    case ErrorCode::limit:
+    case ErrorCode::memory:
+      return kLimit;
+    case ErrorCode::bad_argument:
+    case ErrorCode::unsupported:
+      break;
+  }
+  return kUsage;
 }
 
 struct VersionWish {
@@ -128,10 +139,10 @@ int run_or_complain(std::span<const std::string> words) {
     return run_program(words);
   } catch (const Usage& usage) {
     return complain(usage.what(), kUsage);
+  } catch (const RequestError& error) {
+    return complain(error.spoken(Speech::command_line), code_of(error.code()));
   } catch (const Error& error) {
     return complain(error.what(), code_of(error.code()));
-  } catch (const Limit& limit) {
-    return complain(limit.what(), kLimit);
   } catch (const std::bad_alloc&) {
     return complain("not enough memory", kLimit);
   } catch (const Interrupted&) {

@@ -7,7 +7,7 @@
 namespace sharpmax::cli {
 
 // Parses the words (without the program's name) and does what they say. Returns kOk, or kCheckFailed where
-// that is the finding. Throws Usage, Error, Limit, std::bad_alloc, and what a Listener threw.
+// that is the finding. Throws Usage, Error, std::bad_alloc, and what a Listener threw.
 // One at a time in a process: who listens and what was typed are global.
 int run_program(std::span<const std::string> words);
 

@@ -1,13 +1,12 @@
-// The results for people: a verdict first, then accuracy, why, what is certain, and comparisons.
+// The text of a retrieval run: a verdict first, then accuracy, why, what is certain, and comparisons.
+#include "cli/retrieve_report.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "cli/retrieve.h"
-#include "cli/retrieve_comparisons.h"
-#include "cli/retrieve_view.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {
@@ -49,7 +48,7 @@ std::string verdict(const RetrieveView& view) {
     text += fmt::format(", where softmax with the same weights gets {}~%",
                         percent(view.accuracy(arm, softmax, largest)));
   text += fmt::format(" and the top score is on the right item in {}~% of sets.",
-                      percent(view.value(arm, best, largest, "ranked_first")));
+                      percent(view.value(arm, best, largest, &RetrievalSummary::ranked_first)));
   text = wrapped(text);
   std::replace(text.begin(), text.end(), '~', ' ');  // a number and its sign stay on one line
   return text + "\n";
@@ -100,18 +99,19 @@ std::string why_table(const RetrieveView& view, const std::string& arm, bool col
   for (std::size_t i = sizes.size() - std::min<std::size_t>(sizes.size(), 2); i < sizes.size(); ++i) {
     const std::int64_t n = sizes[i];
     for (const std::string& text : worth_explaining(view, arm, n)) {
-      const auto share = [&](const char* key) { return Cell{percent(view.value(arm, text, n, key))}; };
-      const auto number = [&](const char* key) { return Cell{short_number(view.value(arm, text, n, key))}; };
+      using Number = double RetrievalSummary::*;
+      const auto share = [&](Number what) { return Cell{percent(view.value(arm, text, n, what))}; };
+      const auto number = [&](Number what) { return Cell{short_number(view.value(arm, text, n, what))}; };
       table.add({name_cell(text),
                  {short_count(n)},
                  accuracy_cell(view.accuracy(arm, text, n)),
-                 share("ranked_first"),
-                 share("hard_accuracy"),
-                 share("hard_right_rule_wrong"),
-                 share("hard_wrong_rule_right"),
-                 number("entropy"),
-                 number("peak_weight"),
-                 number("right_weight")});
+                 share(&RetrievalSummary::ranked_first),
+                 share(&RetrievalSummary::hard_accuracy),
+                 share(&RetrievalSummary::hard_right_rule_wrong),
+                 share(&RetrievalSummary::hard_wrong_rule_right),
+                 number(&RetrievalSummary::entropy),
+                 number(&RetrievalSummary::peak_weight),
+                 number(&RetrievalSummary::right_weight)});
     }
   }
   return table.text(colour);
@@ -131,27 +131,19 @@ std::string size_from_log10(double log10) {
   return grouped(static_cast<long long>(std::ceil(std::pow(10.0, log10))));
 }
 
-std::string certificate_line(const RetrieveView& view, const Json& head) {
+std::string certificate_line(const RetrieveView& view, const RetrievalHead& head) {
   std::int64_t rows = 0, violations = 0;
   std::set<std::int64_t> counted;
-  for (const Json& result : view.json()["results"]) {
-    if (result["arm"] != head["arm"] || result["seed"] != head["seed"]) continue;
-    rows += result["sets"].get<std::int64_t>();
-    if (counted.insert(result["n"].get<std::int64_t>()).second)
-      violations += result["bound_violations"].get<std::int64_t>();
+  for (const RetrievalMeasurement& result : view.result().results) {
+    if (result.arm != head.arm || result.seed != head.seed) continue;
+    rows += result.sets;
+    if (counted.insert(result.n).second) violations += result.bound_violations;
   }
-  const auto value = [&](const char* key) {
-    const Json& found = head["spread"][key];
-    return found.is_number() ? short_number(found.get<double>()) : "-";
-  };
-  const Json& half = head["half_lost_from_log10"];
   return wrapped(fmt::format("Arm {}, seed {}: scores of this head spread at most {} over all inputs ({} is "
                              "attained); from {} items on no input can get half of the weight under softmax; "
                              "{} of {} measured rows break the bound.",
-                             head["arm"].get<std::string>(), head["seed"].get<std::uint64_t>(),
-                             value("certified"), value("attained"),
-                             size_from_log10(half.is_number() ? half.get<double>() : NAN), violations,
-                             grouped(rows)),
+                             head.arm, head.seed, short_number(head.spread.certified), short_number(head.spread.attained),
+                             size_from_log10(head.half_lost_from_log10), violations, grouped(rows)),
                  kScreenWidth, 2) +
          "\n";
 }
@@ -159,12 +151,12 @@ std::string certificate_line(const RetrieveView& view, const Json& head) {
 // All heads, or the first of each arm if there are many.
 std::string certificates(const RetrieveView& view, bool colour) {
   constexpr std::size_t kMany = 4;
-  const Json& heads = view.json()["heads"];
+  const std::vector<RetrievalHead>& heads = view.result().heads;
   std::string text = inked("What is certain", Ink::bold, colour) + "\n";
   std::size_t left_out = 0;
   std::set<std::string> arms;
-  for (const Json& head : heads) {
-    const bool first = arms.insert(head["arm"].get<std::string>()).second;
+  for (const RetrievalHead& head : heads) {
+    const bool first = arms.insert(head.arm).second;
     if (heads.size() <= kMany || first)
       text += certificate_line(view, head);
     else
@@ -174,10 +166,74 @@ std::string certificates(const RetrieveView& view, bool colour) {
   return text;
 }
 
+// Accuracy; NaN if the paper's table has none.
+double published(const RetrieveView& view, const char* normalizer, std::int64_t n) {
+  for (const PublishedAccuracy& entry : view.result().published)
+    if (entry.normalizer == normalizer && entry.n == n) return entry.accuracy;
+  return NAN;
+}
+
+std::vector<Cell> bold(std::initializer_list<const char*> words) {
+  std::vector<Cell> row;
+  for (const char* word : words) row.push_back({word, Ink::bold});
+  return row;
+}
+
+// Paper A's table beside ours; empty without its arm, its normalizers or its sizes.
+std::string published_comparison(const RetrieveView& view, bool colour) {
+  const std::string softmax = view.named("softmax"), adaptive = view.named("adaptive");
+  if (!view.has_arm("paper") || softmax.empty() || adaptive.empty()) return "";
+  Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
+               Align::right, Align::right});
+  table.add(bold({"items", "softmax", "paper", "adaptive", "paper", "gain", "t", "p"}));
+  bool any = false, tested = false;
+  for (const std::int64_t n : view.sizes()) {
+    const double theirs = published(view, "softmax", n);
+    if (std::isnan(theirs)) continue;
+    any = true;
+    const RetrievalComparison* test = view.comparison("paper", adaptive, n);
+    tested = tested || test != nullptr;
+    const double ours = view.accuracy("paper", softmax, n), better = view.accuracy("paper", adaptive, n);
+    table.add({{grouped(n)},
+               {percent(ours)},
+               {percent(theirs), Ink::dim},
+               {percent(better)},
+               {percent(published(view, "adaptive", n)), Ink::dim},
+               {fmt::format("{:+.1f}", 100.0 * (better - ours))},
+               {test && std::isfinite(test->t) ? fmt::format("{:.2f}", test->t) : "-"},
+               {test && std::isfinite(test->p) ? fmt::format("{:.1g}", test->p) : "-"}});
+  }
+  if (!any) return "";
+  std::string text =
+      inked("The paper's table beside ours (arm paper, right answers in %)", Ink::bold, colour) + "\n" +
+      table.text(colour);
+  if (tested) text += "t, p: paired t-test of adaptive against softmax over the seeds.\n";
+  return text;
+}
+
+// The paper's or our training x softmax or entropy_target, by size; empty unless all four are there.
+std::string two_by_two(const RetrieveView& view, bool colour) {
+  const std::string softmax = view.named("softmax"), target = view.named("entropy_target");
+  if (!view.has_arm("paper") || !view.has_arm("sharp") || softmax.empty() || target.empty()) return "";
+  Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right});
+  table.add(bold({"training:", "paper", "paper", "sharp", "sharp", "sharp"}));
+  table.add(bold({"rule:", "softmax", "target", "softmax", "target", "ranked first"}));
+  for (const std::int64_t n : view.sizes()) {
+    std::vector<Cell> row = {{grouped(n)}};
+    for (const char* arm : {"paper", "sharp"})
+      for (const std::string& rule : {softmax, target}) row.push_back({percent(view.accuracy(arm, rule, n))});
+    row.push_back({percent(view.value("sharp", target, n, &RetrievalSummary::ranked_first)), Ink::dim});
+    table.add(row);
+  }
+  return inked(fmt::format("Recipe and normalizer: right answers in %, target is {}", target), Ink::bold,
+               colour) +
+         "\n" + table.text(colour);
+}
+
 }  // namespace
 
-std::string retrieval_report(const Json& results, bool colour) {
-  const RetrieveView view(results);
+std::string retrieval_report(const RetrievalResult& result, bool colour) {
+  const RetrieveView view(result);
   std::string text = verdict(view);
   for (const std::string& arm : view.arms())
     text += fmt::format("\n{}\n{}", accuracy_table(view, arm, colour), why_table(view, arm, colour));

@@ -1,54 +1,41 @@
-#include "cli/retrieve_view.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "cli/retrieve_report.h"
+
 namespace sharpmax::cli {
-namespace {
-
-bool is_of(const Json& entry, const std::string& arm, const char* key, const std::string& normalizer,
-           std::int64_t n) {
-  return entry["n"] == n && entry["arm"] == arm && entry[key] == normalizer;
-}
-
-}  // namespace
 
 std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f}", 100.0 * share); }
 
-RetrieveView::RetrieveView(const Json& results) : json_(results) {
-  for (const Json& arm : results["arms"]) arms_.push_back(arm["name"].get<std::string>());
-  normalizers_ = results["settings"]["normalizers"].get<std::vector<std::string>>();
-  sizes_ = results["settings"]["sizes"].get<std::vector<std::int64_t>>();
+RetrieveView::RetrieveView(const RetrievalResult& result) : result_(result), sizes_(result.settings.test.sizes) {
+  for (const retrieval::Arm& arm : result.settings.arms) arms_.push_back(arm.name);
+  for (const AnyNormalizer& normalizer : result.settings.test.normalizers) normalizers_.push_back(normalizer.text());
   std::sort(sizes_.begin(), sizes_.end());
 }
 
-const Json& RetrieveView::arm_settings(const std::string& arm) const {
-  for (const Json& entry : json_["arms"])
-    if (entry["name"] == arm) return entry["training"];
-  return json_["arms"][0]["training"];
+const retrieval::TrainingSettings& RetrieveView::training(const std::string& arm) const {
+  for (const retrieval::Arm& one : result_.settings.arms)
+    if (one.name == arm) return one.training;
+  return result_.settings.arms[0].training;
 }
 
-double RetrieveView::chance(const std::string& arm) const {
-  return 1.0 / arm_settings(arm)["classes"].get<double>();
-}
-std::int64_t RetrieveView::trained_up_to(const std::string& arm) const {
-  return arm_settings(arm)["largest_size"].get<std::int64_t>();
-}
+double RetrieveView::chance(const std::string& arm) const { return 1.0 / static_cast<double>(training(arm).classes); }
+std::int64_t RetrieveView::trained_up_to(const std::string& arm) const { return training(arm).largest_size; }
 
 double RetrieveView::value(const std::string& arm, const std::string& normalizer, std::int64_t n,
-                           const char* key) const {
-  for (const Json& entry : json_["summary"])
-    if (is_of(entry, arm, "normalizer", normalizer, n) && entry[key].is_number())
-      return entry[key].get<double>();
+                           double RetrievalSummary::*number) const {
+  for (const RetrievalSummary& entry : result_.summary)
+    if (entry.n == n && entry.arm == arm && entry.normalizer == normalizer) return entry.*number;
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-const Json* RetrieveView::test(const std::string& arm, const std::string& normalizer, std::int64_t n) const {
-  for (const Json& entry : json_["tests"])
-    if (is_of(entry, arm, "second", normalizer, n)) return &entry;
+const RetrievalComparison* RetrieveView::comparison(const std::string& arm, const std::string& normalizer,
+                                                    std::int64_t n) const {
+  for (const RetrievalComparison& entry : result_.comparisons)
+    if (entry.n == n && entry.arm == arm && entry.second == normalizer) return &entry;
   return nullptr;
 }
 

@@ -97,30 +97,11 @@ std::string short_number(double value) {
   return fmt::format("{:.3f}", value);
 }
 
-std::string duration(double seconds) {
-  if (std::isnan(seconds)) return "?";
-  const auto whole = static_cast<long long>(std::ceil(seconds));
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
-}
-
 std::string short_count(long long n) {
   constexpr long long kKilo = 1024;
   if (n >= kKilo * kKilo && n % (kKilo * kKilo) == 0) return fmt::format("{}M", n / (kKilo * kKilo));
   if (n >= kKilo && n % kKilo == 0) return fmt::format("{}K", n / kKilo);
   return fmt::format("{}", n);
-}
-
-std::string grouped(long long n) {
-  const std::string digits = fmt::format("{}", n);
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    const bool after_digit = i > 0 && digits[i - 1] != '-';
-    if (after_digit && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
 }
 
 }  // namespace sharpmax::cli

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "job/words.h"
+
 namespace sharpmax::cli {
 
 inline constexpr std::size_t kScreenWidth = 80;
@@ -44,9 +46,7 @@ std::string wrapped(std::string_view text, std::size_t width = kScreenWidth, std
 std::string short_number(double value);
 // 16, 256, 1K, 64K, 1M where a power of two allows; all digits elsewhere.
 std::string short_count(long long n);
-// 5 s, 3 min 07 s, 2 h 05 min, ?
-std::string duration(double seconds);
-// 1,048,576
-std::string grouped(long long n);
+using sharpmax::duration;
+using sharpmax::grouped;
 
 }  // namespace sharpmax::cli

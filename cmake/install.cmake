@@ -11,6 +11,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sharpmax DESTINATION ${CMAKE_INS
   FILES_MATCHING PATTERN "*.h")
 install(EXPORT sharpmaxTargets NAMESPACE sharpmax:: DESTINATION ${package_dir})
 
+# The component jobs: retrieve, audit, bound, fix and the others, with all that they are made of.
+if(SHARPMAX_CLI)
+  install(TARGETS sharpmax_jobs ${SHARPMAX_JOB_ROOMS} EXPORT sharpmaxJobs ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT sharpmaxJobs NAMESPACE sharpmax:: DESTINATION ${package_dir})
+endif()
+
 get_target_property(library_type sharpmax TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
   set(SHARPMAX_IS_STATIC ON)

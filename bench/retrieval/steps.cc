@@ -58,8 +58,8 @@ Options parse(const Words& words) {
       {"--heads", [&](const std::string& v) { options.heads = integer(v); }},
       {"--threads", [&](const std::string& v) { options.threads = static_cast<int>(integer(v)); }},
       {"--width", [&](const std::string& v) { training.width = integer(v); }},
-      {"--encoder", [&](const std::string& v) { training.encoder = encoder_from(v); }},
-      {"--precision", [&](const std::string& v) { training.precision = precision_from(v); }},
+      {"--encoder", [&](const std::string& v) { read_field({"encoder", "WORD", "", ""}, v, training.encoder); }},
+      {"--precision", [&](const std::string& v) { read_field({"precision", "WORD", "", ""}, v, training.precision); }},
       {"--normalizer", [&](const std::string& v) { training.normalizer = AnyNormalizer::parse(v); }},
   };
   for (std::size_t i = 0; i < words.size(); i += 2) {

@@ -12,6 +12,8 @@ enum class ErrorCode {
   bad_file,      // the file is there, but is not what it should be
   unsupported,   // well-formed, but not something this library does
   io,            // the operating system said no
+  limit,         // well-formed, but more than there is room for
+  memory,        // more than the memory of this machine
 };
 
 class Error : public std::runtime_error {

@@ -23,7 +23,7 @@ void Command::run(const std::vector<std::string>& words) {
     const cli::Listening listening(*this);
     code_ = cli::run_program(words);
   } catch (const cli::Interrupted&) {
-    interruption_ = cli::interrupt_sentence(cli::Speech::python);
+    interruption_ = cli::interrupt_sentence(Speech::python);
   } catch (...) {
     failure_ = std::current_exception();
   }

@@ -11,6 +11,7 @@
 #include "cli/outputs.h"
 #include "cli/program.h"
 #include "command.h"
+#include "report/report_files.h"
 #include "report/results_page.h"
 #include "sharpmax/error.h"
 #include "turns.h"
@@ -122,10 +123,10 @@ Json parsed(const std::string& results) {
 // Check of a command's outputs, for a file that Python writes. kind: "page", or the schema of JSON.
 void check_output(const std::string& argument, const nb::bytes& path, const std::string& kind, bool overwrite,
                   const nb::bytes& source) {
-  cli::CallFiles call(overwrite);
+  CallFiles call(overwrite);
   call.reads("the file that it was loaded from", std::string(source.c_str(), source.size()));
   call.writes(argument, std::string(path.c_str(), path.size()),
-              kind == "page" ? cli::page_kind() : cli::results_kind(kind));
+              kind == "page" ? page_kind() : results_kind(kind));
   call.check();
 }
 
@@ -139,10 +140,6 @@ void translate(const std::exception_ptr& pending, void*) {
     std::rethrow_exception(pending);
   } catch (const cli::Usage& usage) {
     PyErr_SetString(PyExc_ValueError, usage.what());
-  } catch (const cli::MemoryLimit& limit) {
-    PyErr_SetString(PyExc_MemoryError, limit.what());
-  } catch (const cli::Limit& limit) {
-    PyErr_SetString(PyExc_ValueError, limit.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, "not enough memory");
   }

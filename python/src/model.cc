@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "cli/model_options.h"
+#include "model/job/model_request.h"
 #include "engine.h"
 #include "model/generation/perplexity.h"
 #include "model/tokenizer/chat.h"
@@ -17,7 +17,7 @@
 namespace sharpmax::python {
 namespace {
 
-cli::ModelOptions options_of(const OpenWish& wish) {
+ModelRequest options_of(const OpenWish& wish) {
   return {.model = wish.path,
           .context = wish.context,
           .rope_scaling = wish.rope_scaling,
@@ -52,7 +52,7 @@ std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const mo
 }  // namespace
 
 HeldModel::HeldModel(const OpenWish& wish)
-    : model_(cli::open_model(options_of(wish))), context_(cli::context_of(model_, options_of(wish))) {}
+    : model_(model::open_model(options_of(wish))), context_(model::context_of(model_, options_of(wish))) {}
 
 nb::dict HeldModel::describe() const {
   const model::Configuration& c = model_.configuration();
@@ -96,7 +96,7 @@ std::unique_ptr<model::Session> HeldModel::open_session(const SessionWish& wish,
                 fmt::format("cache is '{}'; it must be float32 or float16", wish.cache));
   if (wish.block < 0 || wish.threads < 0)
     throw Error(ErrorCode::bad_argument, "block and threads must be positive, or 0 for the default");
-  cli::check_memory(model_.configuration(), tokens, wish.cache);
+  model::check_memory(model_.configuration(), tokens, wish.cache);
   model::SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = wish.cache == "float16" ? model::CacheType::float16 : model::CacheType::float32;
@@ -173,7 +173,7 @@ void HeldModel::losses(const Tokens& tokens, const SessionWish& wish, nb::handle
   const nb::gil_scoped_release without_interpreter;
   check_length(count);
   const auto session = open_session(wish, count);
-  const model::ChunkLosses found = model::chunk_losses(*session, tokens, 0);
+  const ChunkLosses found = model::chunk_losses(*session, tokens, 0);
   std::copy(found.losses.begin(), found.losses.end(), view.data);
 }
 

@@ -8,7 +8,7 @@
 #include "attention.h"
 #include "engine.h"
 #include "request.h"
-#include "sharpmax/error.h"
+#include "sharpmax/job.h"
 
 namespace sharpmax::python {
 namespace {
@@ -22,6 +22,10 @@ PyObject* python_type_of(ErrorCode code) {
       return PyExc_NotImplementedError;
     case ErrorCode::io:
       return PyExc_OSError;
+    case ErrorCode::limit:
+      return PyExc_ValueError;
+    case ErrorCode::memory:
+      return PyExc_MemoryError;
   }
   return PyExc_RuntimeError;
 }
@@ -42,6 +46,8 @@ std::string python_words(std::string message) {
 void translate(const std::exception_ptr& pending, void*) {
   try {
     std::rethrow_exception(pending);
+  } catch (const RequestError& error) {
+    PyErr_SetString(python_type_of(error.code()), error.spoken(Speech::python).c_str());
   } catch (const Error& error) {
     PyErr_SetString(python_type_of(error.code()), python_words(error.what()).c_str());
   }

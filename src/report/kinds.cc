@@ -20,7 +20,6 @@ constexpr Kind kKinds[] = {
     {"sharpmax.attend.demo/1", demo_data, demo_figures},
     {"sharpmax.bound.spread/1", bound_data, bound_figures},
     {"sharpmax.bound.model/1", bound_model_data, bound_model_figures},
-    {"sharpmax.bound.attack/1", attack_data, attack_figures},
     {"sharpmax.fix/1", fix_data, fix_figures},
     {"sharpmax.perplexity/1", losses_data, losses_figures},
 };

@@ -70,7 +70,7 @@ def test_one_head_alone(folder, book):
         assert "there is no such head; layers go from 0 to 1 and heads from 0 to 3" in refused(
             2, "audit", folder, "--text", book, "--head", wrong)
     for wrong in ("1", "1.", ".1", "1.2.3", "one.two", "1.2x"):
-        assert "LAYER.HEAD was wanted" in refused(2, "audit", folder, "--text", book, "--head", wrong)
+        assert "expected LAYER.HEAD" in refused(2, "audit", folder, "--text", book, "--head", wrong)
 
 
 def test_a_text_that_is_too_short_is_used_as_far_as_it_goes(folder, tmp_path):
@@ -91,9 +91,9 @@ def test_lengths_past_the_trained_context_are_measured_and_marked(folder, book):
 
 
 @pytest.mark.parametrize("content, code, words", [
-    (b"", 2, "the text has 0 tokens; at least 16 were wanted"),
-    (b"a few words", 2, "tokens; at least 16 were wanted"),
-    (b"caf\xe9 " * 100, 3, "byte 3 (0xe9) is no UTF-8"),
+    (b"", 2, "the text has 0 tokens; it must have at least 16"),
+    (b"a few words", 2, "tokens; it must have at least 16"),
+    (b"caf\xe9 " * 100, 3, "byte 3 (0xe9) is not UTF-8"),
 ])
 def test_texts_that_cannot_be_audited(folder, tmp_path, content, code, words):
     path = tmp_path / "text.txt"
@@ -157,7 +157,7 @@ def test_resuming_another_audit_is_refused_and_another_threshold_is_not(folder, 
     assert "a.json.rows.npz" in refused(3, *words, "--resume")
 
 
-def test_normalizers_are_heeded(folder, book):
+def test_normalizers_are_respected(folder, book):
     plain = audit_json(folder, book, "--lengths", "64")["attention"]["heads"]
     sharp = audit_json(folder, book, "--lengths", "64", "--normalizer", "softmax:beta=4")["attention"]["heads"]
     assert sharp[0]["entropy"]["median"][0] < plain[0]["entropy"]["median"][0]

@@ -154,7 +154,7 @@ def test_tokens_are_escaped(tmp_path):
 
 def test_words_that_do_not_go_with_a_model_are_refused_and_not_ignored(tmp_path):
     write_model(tmp_path / "m.gguf")
-    for words in (["--spread", "3"], ["--n", "16"], ["--normalizer", "softmax"], ["--level", "1"], ["--attack"]):
+    for words in (["--spread", "3"], ["--n", "16"], ["--normalizer", "softmax"], ["--level", "1"]):
         assert "MODEL" in refused(2, "m.gguf", *words, cwd=tmp_path)
     for words in (["--all"], ["--threads", "2"], ["--rope-scaling", "yarn:2"], ["--rope-base", "100"]):
         assert "MODEL" in refused(2, "--spread", "3", *words, cwd=tmp_path)

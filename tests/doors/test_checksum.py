@@ -44,8 +44,7 @@ def test_results_say_which_model_and_when(folder, job):
 
 
 def test_bounds_of_no_model_and_the_demonstration_say_when():
-    for words in (["bound", "--spread", "3", "--json", "-"], ["bound", "--attack", "--json", "-"],
-                  ["attend", "--demo", "--sizes", "16", "--json", "-"]):
+    for words in (["bound", "--spread", "3", "--json", "-"], ["attend", "--demo", "--sizes", "16", "--json", "-"]):
         done = sharpmax(*words)
         assert done.returncode == 0, done
         assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", json.loads(done.stdout)["created"])

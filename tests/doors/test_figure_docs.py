@@ -21,7 +21,7 @@ def test_one_script_draws_the_pictures_of_the_docs(tmp_path):
     assert done.returncode == 0, done.stderr
     pages = "".join(page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
     made = {path.name for path in (tmp_path / "docs").glob("*.svg")}
-    assert made == {"theory-peaks.svg", "theory-lost.svg", "theory-attack.svg", "two-by-two.svg", "retrieval-entropy.svg",
+    assert made == {"theory-peaks.svg", "theory-lost.svg", "two-by-two.svg", "retrieval-entropy.svg",
                     "retrieval-accuracy.svg", "retrieval-heat-maps.svg", "retrieval-failure.svg"}
     assert all(name in pages for name in made)
     assert done.stderr.count("\n") == 1 and "audit-heads.svg" in done.stderr  # what has no results stays, and is named

@@ -44,7 +44,6 @@ def every_kind(tiny):
         "bound": asked("bound", "--spread", 5.69, "--n", "2,16,128", "--peak", 0.5, "--json", "-"),
         "bound at one n": asked("bound", "--spread", 5.69, "--json", "-"),
         "bound.model": asked("bound", tiny, "--json", "-"),
-        "attack": asked("bound", "--attack", "--json", "-"),
         "perplexity": asked("perplexity", tiny, *text, "--tokens", 400, "--length", 200, "--json", "-"),
         "fix": asked("fix", tiny, *text, "--lengths", 80, "--questions", 4, "--tokens", 200, "--length", 128, "--rule",
                      "softmax:beta=1.5", "--rule", "hard@but-steepest", "--no-search", "--for", "text", "--json", "-"),
@@ -58,7 +57,7 @@ NAMES = {
     "audit": {"heads", "blunting", "by-length", "medians", "distance-length", "distance-top", "critical-top",
               "separability", "gradient", "probe"},
     "demo": {"share", "entropy"}, "bound": {"peak", "lost"}, "bound at one n": {"peak"}, "bound.model": {"heads"},
-    "attack": {"bars"}, "perplexity": {"by-position"}, "fix": {"trials"},
+    "perplexity": {"by-position"}, "fix": {"trials"},
 }
 
 
@@ -242,12 +241,8 @@ def test_the_needle_and_the_bounds(every_kind, tmp_path):
             assert length + 1 == pytest.approx(entry["loss"]["lost"], rel=1e-3)  # bars begin at one key
 
 
-def test_attacks_losses_and_trials(every_kind, tmp_path):
-    attack, losses, fix = (every_kind[kind] for kind in ("attack", "perplexity", "fix"))
-    bars = Drawing(drawn(tmp_path, attack)["bars"], across_log=False).bars()
-    for one in attack["attacks"]:
-        if one["source"] != "peak range":
-            assert bars[f"{one['bound']} ({one['source']})"] == pytest.approx([one["reached"]], abs=0.001)
+def test_losses_and_trials(every_kind, tmp_path):
+    losses, fix = (every_kind[kind] for kind in ("perplexity", "fix"))
     by_position = Drawing(drawn(tmp_path, losses)["by-position"])
     [curve] = by_position.curves()
     assert_curve(by_position, curve, [(min(b["to"], 200), b["loss"]) for b in losses["buckets"]])
@@ -314,7 +309,6 @@ def test_hostile_names_are_text(tmp_path, number):
     ("demo", lambda r: r["rows"][0].update(n="many")),
     ("demo", lambda r: r["rows"][0].pop("needle_share")),
     ("bound", lambda r: r["normalizers"][0].update(ranges={"a": 1})),
-    ("attack", lambda r: r["attacks"].append("one")),
     ("perplexity", lambda r: r["buckets"][0].update(loss=[])),
     ("fix", lambda r: r["trials"][1].update(rule=7)),
 ])

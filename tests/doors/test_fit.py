@@ -182,19 +182,19 @@ def test_an_empty_bin_is_told_and_does_not_stretch_the_plot(head, tmp_path):
 
 
 @pytest.mark.parametrize("arguments,words", [
-    (("--degree", 9), "degree is 9; it must be in 0 .. 8"),
+    (("--degree", 9), "--degree is 9; it must be from 0 to 8"),
     (("--degree", -1), "degree is -1"),
     (("--degree", "four"), "--degree"),
-    (("--sizes", "0"), "a size is 0"),
-    (("--sizes", "16,x"), "not a list of whole numbers"),
-    (("--sizes", "16,16"), "repeating"),
+    (("--sizes", "0"), "--sizes is 0; it must be from 1 to 65536"),
+    (("--sizes", "16,x"), "--sizes: 'x' is not a whole number"),
+    (("--sizes", "16,16"), "--sizes is 16,16; its values must differ"),
     (("--sizes", "65537"), "65536"),
-    (("--test-sizes", "0"), "a test size is 0"),
-    (("--test-sizes", "16,16"), "repeating"),
-    (("--sets-scale", 0), "--sets-scale: Value 0 not in range"),
-    (("--only", "right"), "'right' is neither wrong nor mended"),
-    (("--least-beta", 0), "the least beta is 0"),
-    (("--largest-beta", "nan"), "the largest beta is nan"),
+    (("--test-sizes", "0"), "--test-sizes is 0; it must be from 1 to 268435456"),
+    (("--test-sizes", "16,16"), "--test-sizes is 16,16; its values must differ"),
+    (("--sets-scale", 0), "--sets-scale is 0; it must be from 1e-09 to 1024"),
+    (("--only", "right"), "--only is 'right'; it must be wrong or mended"),
+    (("--least-beta", 0), "--least-beta is 0; it must be above 0 and at most 1"),
+    (("--largest-beta", "nan"), "--largest-beta is nan; it must be at least 1"),
     (("--json", "-", "--csv", "-"), "standard output"),
     (("second.safetensors",), "second.safetensors"),
 ])
@@ -203,13 +203,13 @@ def test_settings_that_make_no_sense_are_refused(head, tmp_path, arguments, word
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_few_wrong_sets_say_how_many_there_are_how_many_are_wanted_and_what_to_change(head, tmp_path):
+def test_too_few_wrong_sets_say_how_many_there_are_how_many_are_needed_and_what_to_change(head, tmp_path):
     sentence = refused(2, head, "--sizes", "16,32", "--sets-scale", 0.01, cwd=tmp_path)
     wrong = int(re.search(r"of 20 sets softmax gets (\d+) wrong", sentence)[1])
-    assert wrong <= 20 and "degree 4 wants at least 50" in sentence
+    assert wrong <= 20 and "degree 4 needs at least 50" in sentence
     for flag in "--sizes", "--sets-scale", "--degree":
         assert flag in sentence
-    assert "mends" in refused(2, head, "--sizes", "16", "--sets-scale", 0.01, "--only", "mended", cwd=tmp_path)
+    assert "that another temperature gets right" in refused(2, head, "--sizes", "16", "--sets-scale", 0.01, "--only", "mended", cwd=tmp_path)
 
 
 def test_a_missing_head_is_told_how_to_be_made_and_a_bad_one_where_it_is_bad(head, tmp_path):

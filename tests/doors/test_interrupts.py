@@ -115,7 +115,9 @@ def test_resume_says_where_a_training_goes_on(tmp_path):
     until(process, (tmp_path / "run" / "run.json").exists)
     interrupted(process)
     steps = steps_in(tmp_path / "run")
-    assert set(steps) == {"paper-0", "paper-1"} and all(0 < step < 100_000 for step in steps.values())  # two threads: two heads
+    # How many heads are in training depends on how many threads had a core before the interrupt.
+    assert steps and set(steps) <= {"paper-0", "paper-1", "sharp-0", "sharp-1"}
+    assert all(0 < step < 100_000 for step in steps.values())
     process = started(*words, "--resume", cwd=tmp_path)
     told = process.stderr.readline()
     interrupted(process)
@@ -182,7 +184,6 @@ LOST = {
               "nothing was saved; with --json FILE what is read is saved, and --resume goes on"),
     "analysis": (("audit", "my model", "--text", "long.txt", "--analysis", "all", "--chunks", 16, "--draws", 10_000),
                  "an analysis cannot be resumed, and what it measured so far is lost"),
-    "attack": (("bound", "--attack"), "bound has no --resume, and what was tried so far is lost"),
     "bench": (("bench", "--rounds", 1000), "bench has no --resume, and its timings so far are lost"),
     "demo": (("attend", "--demo"), "the demonstration has no --resume, and its rows so far are lost"),
     "fit": (("fit", "head.safetensors", "--sets-scale", 200), "fit has no --resume, and what it fitted so far is lost"),

@@ -19,7 +19,7 @@ TASK = "".join(json.dumps({"prompt": f"It was the age of {word}, it was", "answe
 # A chart, and a colour that some curve of it has.
 CHARTS = {"demo": [("#share", "vermillion"), ("#share", "green"), ("#entropy", "vermillion")],
           "spread": [("#peak", "vermillion"), ("#peak", "green")],
-          "model": [], "attack": [],
+          "model": [],
           "losses": [("#by-position", "vermillion")],
           "fix": [("#by-position", "vermillion"), ("#by-position", "grey")]}
 
@@ -41,7 +41,6 @@ def words_of(folder):
         "spread": ("bound", "--spread", 5.69, "--n", "16,256,1024,16384", "--peak", 0.5, "--normalizer", "softmax", "--normalizer",
                    "entropy_target", "--normalizer", "sparsemax", "--normalizer", "linear"),
         "model": ("bound", model),
-        "attack": ("bound", "--attack"),
         "losses": ("perplexity", model, *text, "--length", 250, "--threads", 1),
         "fix": ("fix", model, *text, "--task", folder / "task.jsonl", "--tokens", 200, "--length", 200, "--threads", 1, "--rule",
                 "softmax:beta=1.5", "--rule", "hard@but-steepest", "--budget", 1, "--for", "text"),
@@ -90,7 +89,7 @@ def test_the_page_fits_its_width_and_no_chart_is_blank(browser, made, kind, widt
             for canvas in page.query_selector_all(f"{place} .uplot canvas")[:1]:
                 assert page.evaluate(COLUMNS_WITH, [canvas, colour]) > 0.15, (place, colour)
         charts = page.query_selector_all(".uplot canvas")
-        assert len(charts) == {"demo": 2, "spread": 1, "model": 0, "attack": 0, "losses": 1, "fix": 2}[kind]
+        assert len(charts) == {"demo": 2, "spread": 1, "model": 0, "losses": 1, "fix": 2}[kind]
         for bar in page.query_selector_all(".share-bar .fill"):
             assert bar.evaluate("(bar) => bar.getBoundingClientRect().width") >= 0.5
         assert page.text_content("#provenance code") == made[kind][0]["command"]
@@ -205,24 +204,6 @@ def test_a_head_of_a_model_is_opened_by_click_by_link_and_from_the_table(browser
         assert shown() == ["2.0", "2.1", "2.2", "2.3"]
 
 
-def test_attacks_are_those_of_the_results_and_broken_ones_come_first(browser, made, synthetic):  # noqa: F811
-    results, path = made["attack"]
-    with opened(browser, path) as page:
-        rows = page.eval_on_selector_all("#all-rows tbody tr", TEXTS)
-        assert [row[0] for row in rows] == [a["bound"] for a in results["attacks"]]
-        assert [row[3:5] for row in page.eval_on_selector_all("#all-rows tbody tr", CELLS)] == [
-            [a["reached"], a["verdict"]] for a in results["attacks"]]
-        assert page.text_content("#verdict p") == "No input was found that breaks any of the 59 bounds that are claimed."
-    with opened(browser, synthetic(synthetic_kinds.attack(), "attack")) as page:
-        rows = page.eval_on_selector_all("#all-attacks tbody tr", TEXTS)
-        assert [row[:2] for row in rows] == [["it is no number", "broken"], ["it breaks", "broken"], ["it is none", "no bound"],
-                                             ["it is tight", "holds"], ["it holds", "holds"]]
-        assert page.text_content("#verdict p") == "2 bounds that should hold are broken: it breaks (1.250 times), it is no number (– times)."
-        # Bars end at twice the bound: the one that is tight is half as long as its place.
-        shares = page.eval_on_selector_all("#all-attacks .fill", "(bars) => bars.map((b) => parseFloat(b.style.width))")
-        assert shares == [100, 62.5, 100, 50, 25]
-
-
 def test_the_losses_are_those_of_the_results(browser, made, synthetic):  # noqa: F811
     results, path = made["losses"]
     assert len(results["buckets"]) == 2
@@ -316,8 +297,7 @@ def test_an_unfinished_fix_is_not_judged(browser, synthetic):  # noqa: F811
 
 
 @pytest.mark.parametrize("kind,name", [("demo", "needle of score 8"), ("spread", "one score 10 above all others"),
-                                       ("model", "head 0.0: one score 20.0 above all others"),
-                                       ("attack", "one score 5.69 above all others")])
+                                       ("model", "head 0.0: one score 20.0 above all others")])
 def test_the_playground_is_lent_a_row(browser, synthetic, kind, name):  # noqa: F811
     with opened(browser, synthetic(EVERY_KIND[kind](), f"lent-{kind}"), place="#playground") as page:
         row = page.locator("#playground-row")
@@ -371,7 +351,7 @@ def test_a_page_does_not_take_the_place_of_data(folder):
     words = words_of(folder)
     sentence = refused(2, *words["fix"], "-o", folder / "table.json")
     assert "--table writes the table of normalizers" in sentence and not (folder / "table.json").exists()
-    for kind in ("demo", "spread", "model", "attack", "losses"):
+    for kind in ("demo", "spread", "model", "losses"):
         assert "it writes the report, a page" in refused(2, *words[kind], "-o", folder / "results.json")
         assert "a page needs a file" in refused(2, *words[kind], "-o", "-")
         refused(3, *words[kind], "-o", folder / "no such folder" / "page.html")

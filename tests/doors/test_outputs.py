@@ -168,7 +168,7 @@ def test_two_outputs_need_two_files(place):
     assert refused(place, *SHORT, "--json", "r", "--csv", "./r").startswith("--json and --csv name the same file, './r'")
     (place / "new.html").symlink_to(place / "elsewhere")
     (place / "elsewhere").write_text("")
-    assert "--json and --report name the same file" in refused(place, "bound", "--spread", 3, "--json", "elsewhere", "-o", "new.html")
+    assert "--json and -o name the same file" in refused(place, "bound", "--spread", 3, "--json", "elsewhere", "-o", "new.html")
     assert "each needs its own" in refused(place, *SHORT, "--directory", "fresh", "--json", "fresh/results.json")
     assert not (place / "fresh").exists()
     done = sharpmax("fit", "head.safetensors", "--sizes", 16, "--test-sizes", 16, "--sets-scale", 0.2, "--degree", 0, "--json", "/dev/null", "--csv", "/dev/null", cwd=place)
@@ -225,7 +225,7 @@ def test_an_option_does_not_swallow_the_next_one(place, words, sentence):
 
 def test_negative_numbers_and_values_after_an_equals_sign_are_values(place):
     assert sharpmax("bound", "--spread", 3, "--level", "-1.5", cwd=place).returncode == 0
-    assert "-inf was given" in refused(place, "bound", "--spread", 3, "--level", "-inf")
+    assert "--level is -inf" in refused(place, "bound", "--spread", 3, "--level", "-inf")
     done = sharpmax("run", "model", "--prompt=--seed", "--tokens", 1, "--json", "-", cwd=place)
     assert done.returncode == 0 and json.loads(done.stdout)["prompt_tokens"]
     done = sharpmax("run", "model", "--prompt", "- item", "--tokens", 1, "--json", "-", cwd=place)

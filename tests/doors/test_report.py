@@ -59,7 +59,7 @@ def test_files_that_are_no_results_are_refused(folder, name):
 def test_wrong_words_are_refused(folder):
     (folder / "good.json").write_text(json.dumps(synthetic_audit()))
     assert "no results were given" in refused(2, "report", "-o", folder / "x.html")
-    assert "no -o was given" in refused(2, "report", folder / "good.json")
+    assert "nothing to write was given" in refused(2, "report", folder / "good.json")
     assert "a page needs a file" in refused(2, "report", folder / "good.json", "-o", "-")
     assert "could not be opened" in refused(3, "report", folder / "none.json", "-o", folder / "x.html")
 

@@ -50,12 +50,6 @@ Json model() {
         "low": {"token": 3, "text": "c", "offset": 2}}}]})"));
 }
 
-Json attack() {
-  return of_a_command("sharpmax.bound.attack/1",
-                      Json::parse(R"({"seed": 1, "starts": 24, "spread": 5, "n": 16,
-    "attacks": [{"bound": "b", "source": "s", "claimed": true, "reached": 0.5, "verdict": "holds"}]})"));
-}
-
 Json losses() {
   return of_a_command("sharpmax.perplexity/1",
                       Json::parse(R"({"settings": {"model": {"file": "m"}, "text": "t"},
@@ -91,7 +85,7 @@ Json fix() {
 }
 
 const std::vector<Json>& every_kind() {
-  static const std::vector<Json> kinds = {demo(), spread(), model(), attack(), losses(), fix()};
+  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix()};
   return kinds;
 }
 
@@ -216,7 +210,6 @@ TEST(ReportKinds, WhatDoesNotFitIsLeftOutAndNamed) {
   const std::vector<Json> all = {many(demo(), "/rows", 5000),
                                  many(spread(), "/normalizers/0/ranges", 5000),
                                  many(model(), "/heads", 5000),
-                                 many(attack(), "/attacks", 5000),
                                  many(losses(), "/chunks/0/losses", 50'000),
                                  many(losses(), "/chunks", 5000),
                                  many(searched, "/trials", 2000)};

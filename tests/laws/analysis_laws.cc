@@ -176,7 +176,7 @@ TEST(AnalysisLaws, TopsBeyondAHundredGoInStepsOfTwoPercent) {
 }
 
 TEST(AnalysisLaws, JsonHasEverySectionAskedFor) {
-  const auto json = analysis_json(MadeUp{}.measurements());
+  const auto json = to_json(findings_of(MadeUp{}.measurements()));
   for (const char* section : {"distance_length", "distance_top", "critical_top", "separability", "gradient"})
     EXPECT_TRUE(json.contains(section)) << section;
   EXPECT_EQ(json["findings"].size(), 6u);

@@ -14,7 +14,6 @@ namespace sharpmax::test {
 namespace {
 
 using audit::KeptRows;
-using audit::RowField;
 
 TEST(ReadingPlan, StaysWithinTheTextAndNeverOverlaps) {
   Random random(5);
@@ -118,7 +117,7 @@ struct MadeUpHead {
   std::function<float(RowField, double)> field;
 };
 
-audit::Findings findings_of(const std::vector<MadeUpHead>& heads, std::vector<std::int64_t> lengths,
+Findings findings_of(const std::vector<MadeUpHead>& heads, std::vector<std::int64_t> lengths,
                             std::int64_t trained = 1 << 20) {
   const audit::ReadingPlan plan{.lengths = lengths, .starts = {0, 100000}};
   audit::Readings readings = audit::no_readings(plan);
@@ -128,7 +127,7 @@ audit::Findings findings_of(const std::vector<MadeUpHead>& heads, std::vector<st
       for (const MadeUpHead& head : heads)
         for (std::size_t r = 0; r < rows.positions.size(); ++r)
           for (std::size_t f = 0; f < audit::kRowFields; ++f)
-            rows.values.push_back(f < audit::kPlainFields
+            rows.values.push_back(f < kPlainFields
                                       ? head.field(static_cast<RowField>(f), static_cast<double>(lengths[i]))
                                       : 1.0f);
       excerpt[i] = rows;
@@ -164,16 +163,16 @@ TEST(Findings, KindsAreToldByTheirRules) {
                               head_with(0.1, 0.1, flat(0.9), 0), head_with(0.1, 0.1, flat(0.05), 0),
                               head_with(0.1, 0.1, flat(0.2), 0.9), head_with(0.1, 0.1, flat(0.2), 0.1)},
                              {64, 128, 256});
-  const audit::HeadKind wanted[] = {audit::HeadKind::sink,       audit::HeadKind::local,
-                                    audit::HeadKind::sharp,      audit::HeadKind::dispersing,
-                                    audit::HeadKind::dispersing, audit::HeadKind::mixed};
+  const HeadKind wanted[] = {HeadKind::sink,       HeadKind::local,
+                                    HeadKind::sharp,      HeadKind::dispersing,
+                                    HeadKind::dispersing, HeadKind::mixed};
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(f.by_head[i].kind, wanted[i]) << "head " << i;
-  EXPECT_EQ(f.count(audit::HeadKind::dispersing), 2);
-  EXPECT_EQ(f.blunt_heads(), (std::vector<std::int64_t>{1, 1, 1}));
+  EXPECT_EQ(f.count(HeadKind::dispersing), 2);
+  EXPECT_EQ(f.blunt_heads, (std::vector<std::int64_t>{1, 1, 1}));
 }
 
 TEST(Findings, BluntingLengthIsWhereALawCrossesTheThreshold) {
-  using How = audit::Blunting::How;
+  using How = Blunting::How;
   // Crosses 0.1 at 200, at 5000, never, and was below all along.
   const auto law = [](double at) { return [at](double n) { return 0.1 * std::pow(n / at, -0.5); }; };
   const auto f = findings_of({head_with(0, 0, law(200), 0), head_with(0, 0, law(5000), 0),

@@ -59,9 +59,9 @@ TEST(FixLaws, RunsPartTheTokensByHowManyStandBefore) {
     std::int64_t before = 1;
     double in_runs = 0;
     for (const audit::TextRun& run : audit::runs_of(losses)) {
-      EXPECT_EQ(run.from % model::kRunLength, 0);
+      EXPECT_EQ(run.from % kRunLength, 0);
       EXPECT_GE(before, run.from);
-      EXPECT_LE(before + run.tokens, run.from + model::kRunLength);
+      EXPECT_LE(before + run.tokens, run.from + kRunLength);
       before += run.tokens;
       in_runs += run.loss;
     }
@@ -208,7 +208,7 @@ model::Configuration configuration() {
 audit::HeadSurvey survey() {
   audit::HeadSurvey s{.layers = 4, .heads = 2};
   for (int i = 0; i < 8; ++i)
-    s.all.push_back({0.1 * i, 0.5 + i, i % 2 == 0 ? audit::HeadKind::sharp : audit::HeadKind::sink});
+    s.all.push_back({0.1 * i, 0.5 + i, i % 2 == 0 ? HeadKind::sharp : HeadKind::sink});
   return s;
 }
 

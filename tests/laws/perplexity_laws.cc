@@ -9,8 +9,6 @@
 namespace sharpmax::test {
 namespace {
 
-using model::ChunkLosses;
-using model::PositionBucket;
 
 std::vector<ChunkLosses> chunks_of(Random& random, std::size_t count, std::size_t tokens, double mean) {
   std::vector<ChunkLosses> chunks(count);
@@ -23,13 +21,13 @@ std::vector<ChunkLosses> chunks_of(Random& random, std::size_t count, std::size_
 TEST(PerplexityLaws, BucketsPartTheTokensAndKeepTheirSum) {
   for_each_seed(20, [](Random& random) {
     const auto chunks = chunks_of(random, random.size(1, 4), random.size(2, 3000), 3);
-    const PositionBucket all = model::bucket_of_all(chunks);
+    const PositionBucket all = bucket_of_all(chunks);
     std::size_t tokens = 0;
     for (const auto& chunk : chunks) tokens += chunk.losses.size();
     EXPECT_EQ(all.tokens, static_cast<std::int64_t>(tokens));
     std::int64_t in_buckets = 0, next = 0;
     double sum = 0;
-    for (const PositionBucket& bucket : model::buckets_of(chunks)) {
+    for (const PositionBucket& bucket : buckets_of(chunks)) {
       EXPECT_EQ(bucket.from, next);
       EXPECT_GT(bucket.tokens, 0);
       next = bucket.to;
@@ -45,7 +43,7 @@ TEST(PerplexityLaws, ATokenIsInTheBucketOfHowManyStandBeforeIt) {
   std::vector<ChunkLosses> chunks(1);
   for (int before = 1; before <= 600; ++before)
     chunks[0].losses.push_back(before < 128 ? 1.0f : before < 512 ? 2.0f : 3.0f);
-  const auto buckets = model::buckets_of(chunks);
+  const auto buckets = buckets_of(chunks);
   ASSERT_EQ(buckets.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(buckets[i].loss, static_cast<double>(i + 1));
   EXPECT_EQ(buckets[0].tokens, 127);
@@ -57,7 +55,7 @@ TEST(PerplexityLaws, NineteenOfTwentyIntervalsCoverTheMean) {
   constexpr int kTrials = 400;
   for (int trial = 0; trial < kTrials; ++trial) {
     Random random(static_cast<std::uint64_t>(trial));
-    const PositionBucket all = model::bucket_of_all(chunks_of(random, 2, 330, 3));
+    const PositionBucket all = bucket_of_all(chunks_of(random, 2, 330, 3));
     covered += all.low <= 3 && 3 <= all.high;
   }
   // 95 % less five standard deviations; and not all, or they are too wide.
@@ -67,8 +65,8 @@ TEST(PerplexityLaws, NineteenOfTwentyIntervalsCoverTheMean) {
 
 TEST(PerplexityLaws, FewerThanTwoRunsHaveNoInterval) {
   Random random(1);
-  EXPECT_TRUE(std::isnan(model::bucket_of_all(chunks_of(random, 1, 40, 3)).low));
-  EXPECT_FALSE(std::isnan(model::bucket_of_all(chunks_of(random, 1, 70, 3)).low));
+  EXPECT_TRUE(std::isnan(bucket_of_all(chunks_of(random, 1, 40, 3)).low));
+  EXPECT_FALSE(std::isnan(bucket_of_all(chunks_of(random, 1, 70, 3)).low));
 }
 
 TEST(PerplexityLaws, LossIsMinusTheLogarithmOfTheProbability) {

@@ -187,13 +187,13 @@ TEST(TemperatureFit, FitsAllSetsThatTheHeadGetsWrongAndNoOthersEachAtItsBest) {
   for (const Encoder encoder : {Encoder::mlp, Encoder::linear}) {
     const Head head = random_head(encoder, 12, 3, 4);
     const PlainHead plain(head);
-    std::vector<SizeCount> counts;
+    std::vector<FitCount> counts;
     const auto points = best_temperatures(head, {.sizes = {5, 40}, .sets = 25}, counts);
     ASSERT_EQ(counts.size(), 2u);
     ASSERT_EQ(static_cast<std::int64_t>(points.size()), counts[0].wrong + counts[1].wrong);
     std::size_t next = 0;
     const std::int64_t first = points.at(0).set - points.at(0).set % (1 << 24);
-    for (const SizeCount& count : counts)
+    for (const FitCount& count : counts)
       for (std::int64_t s = first; s < first + 25; ++s) {
         Set set;
         draw_test_set(head.seed, 3, count.n, s, set);
@@ -222,7 +222,7 @@ TEST(TemperatureFit, FitsAllSetsThatTheHeadGetsWrongAndNoOthersEachAtItsBest) {
   }
 }
 
-std::vector<std::uint64_t> bits_of(const FitResult& r) {
+std::vector<std::uint64_t> bits_of(const TemperatureFit& r) {
   std::vector<std::uint64_t> all;
   for (const FitPoint& p : r.points)
     for (const double x : {p.entropy, p.beta, p.loss, p.best_loss})
@@ -235,7 +235,7 @@ std::vector<std::uint64_t> bits_of(const FitResult& r) {
 
 TEST(TemperatureFit, IsBitwiseTheSameForAnyNumberOfThreads) {
   const Head head = random_head(Encoder::mlp, 16, 5, 8);
-  const FitRequest request{
+  const TemperatureFitRequest request{
       .sizes = {16, 60}, .sets = 40, .degree = 2, .comparison_sizes = {8, 30}, .comparison_sets = 50};
   const auto one = bits_of(fit_temperature(head, request, {.threads = 1}));
   for (const int threads : {2, 3})
@@ -250,9 +250,9 @@ TEST(TemperatureFit, ComparesPublishedAndRefittedOnFreshSetsAndKeepsTheMendedWhe
   Trainer trainer(training, 1);
   while (trainer.steps_done() < 300) trainer.step();
   const Head head = trainer.head();
-  FitRequest request{
+  TemperatureFitRequest request{
       .sizes = {20, 50}, .sets = 400, .degree = 1, .comparison_sizes = {12}, .comparison_sets = 30};
-  const FitResult all = fit_temperature(head, request);
+  const TemperatureFit all = fit_temperature(head, request);
   ASSERT_EQ(all.comparison.size(), 1u);
   ASSERT_EQ(all.comparison[0].measurements.size(), 4u);
   EXPECT_EQ(all.comparison[0].measurements[1].normalizer, AnyNormalizer(Adaptive{}).text());
@@ -260,7 +260,7 @@ TEST(TemperatureFit, ComparesPublishedAndRefittedOnFreshSetsAndKeepsTheMendedWhe
             AnyNormalizer(Adaptive{.polynomial = all.fit.polynomial}).text());
   request.use = FitSets::mended;
   ASSERT_GT(all.counts[0].mended, 2);
-  const FitResult some = fit_temperature(head, request);
+  const TemperatureFit some = fit_temperature(head, request);
   EXPECT_LT(some.points.size(), all.points.size());
   EXPECT_EQ(static_cast<std::int64_t>(some.points.size()), all.counts[0].mended + all.counts[1].mended);
   for (const FitPoint& p : some.points) EXPECT_TRUE(p.mended);
@@ -285,7 +285,7 @@ TEST(TemperatureFit, RefusesBadSettings) {
 TEST(TemperatureFit, TellsHowFarItIsInItems) {
   const Head head = random_head(Encoder::linear, 8, 3, 1);
   std::int64_t fitted = 0, compared = 0;
-  FitRequest request{
+  TemperatureFitRequest request{
       .sizes = {5, 40}, .sets = 40, .degree = 0, .comparison_sizes = {7, 30}, .comparison_sets = 11};
   request.progress = [&](std::int64_t done, std::int64_t of) {
     EXPECT_EQ(of, 40 * 45);

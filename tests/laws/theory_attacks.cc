@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "theory/attack.h"
+#include "support/attacks/attack.h"
 
 namespace sharpmax::test {
 namespace {

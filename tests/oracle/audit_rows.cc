@@ -13,7 +13,6 @@ namespace sharpmax::test {
 namespace {
 
 using audit::KeptRows;
-using audit::RowField;
 
 constexpr std::int64_t kTokens = 90;
 
@@ -92,7 +91,7 @@ class CheckedWatch final : public model::AttentionObserver {
     const float* const found = watch_.kept(0).row(4, block.layer, block.first_head + head, i);
     for (const auto& [field, wanted] : written_out(scores)) {
       EXPECT_NEAR(found[static_cast<std::size_t>(field)], wanted, 1e-4 * (1 + std::abs(wanted)))
-          << audit::kFieldNames[static_cast<std::size_t>(field)] << " of layer " << block.layer << ", head "
+          << kFieldNames[static_cast<std::size_t>(field)] << " of layer " << block.layer << ", head "
           << block.first_head + head << ", position " << position;
       ++checked_;
     }
@@ -102,8 +101,8 @@ class CheckedWatch final : public model::AttentionObserver {
       const auto within = [&](double gap) {
         return std::count_if(scores.begin(), scores.end(), [&](double e) { return top - e <= gap; });
       };
-      EXPECT_GE(found[audit::kPlainFields + g], within(kGapOctaves[g] - 1e-4));
-      EXPECT_LE(found[audit::kPlainFields + g], within(kGapOctaves[g] + 1e-4));
+      EXPECT_GE(found[kPlainFields + g], within(kGapOctaves[g] - 1e-4));
+      EXPECT_LE(found[kPlainFields + g], within(kGapOctaves[g] + 1e-4));
     }
   }
 

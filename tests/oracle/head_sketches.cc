@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "audit/measure/head_sketch.h"
 #include "audit/measure/sketch_json.h"
@@ -87,7 +88,7 @@ std::int64_t begin_of(std::int64_t block, std::int64_t tokens, std::int64_t size
       std::ceil(static_cast<double>(block * tokens) / static_cast<double>(size)));
 }
 
-void expect_map(const audit::Sketches& found, const audit::HeadSketch& head, const WrittenOut& wanted) {
+void expect_map(const Sketches& found, const HeadSketch& head, const WrittenOut& wanted) {
   const auto n = static_cast<std::int64_t>(found.tokens.size()), size = found.map_size;
   for (std::int64_t row = 0; row < size; ++row) {
     const std::int64_t from = begin_of(row, n, size), to = begin_of(row + 1, n, size);
@@ -109,14 +110,14 @@ void expect_map(const audit::Sketches& found, const audit::HeadSketch& head, con
   }
 }
 
-void expect_top_keys(const audit::Sketches& found, const audit::HeadSketch& head, const WrittenOut& wanted) {
+void expect_top_keys(const Sketches& found, const HeadSketch& head, const WrittenOut& wanted) {
   for (std::size_t i = 0; i < found.rows.size(); ++i) {
     const Row& weights = wanted.weights[to_size(found.rows[i])];
     Row sorted = weights;
     std::sort(sorted.rbegin(), sorted.rend());
-    for (std::size_t k = 0; k < to_size(audit::kSketchKeys); ++k) {
-      const std::int64_t key = head.top_keys[i * audit::kSketchKeys + k];
-      const double weight = head.top_weights[i * audit::kSketchKeys + k];
+    for (std::size_t k = 0; k < to_size(kSketchKeys); ++k) {
+      const std::int64_t key = head.top_keys[i * kSketchKeys + k];
+      const double weight = head.top_weights[i * kSketchKeys + k];
       if (k >= sorted.size() || key < 0) {
         EXPECT_EQ(weight, 0.0);
         continue;
@@ -128,24 +129,24 @@ void expect_top_keys(const audit::Sketches& found, const audit::HeadSketch& head
   }
 }
 
-void expect_scores(const audit::HeadSketch& head, const WrittenOut& wanted) {
+void expect_scores(const HeadSketch& head, const WrittenOut& wanted) {
   Row sorted = wanted.scores.back();
   std::sort(sorted.begin(), sorted.end());
   EXPECT_EQ(head.keys, static_cast<std::int64_t>(sorted.size()));
-  ASSERT_EQ(head.scores.size(), to_size(audit::kSketchQuantiles));
+  ASSERT_EQ(head.scores.size(), to_size(kSketchQuantiles));
   EXPECT_NEAR(head.scores.front(), sorted.front(), 1e-4);
   EXPECT_NEAR(head.scores.back(), sorted.back(), 1e-4);
   EXPECT_TRUE(std::is_sorted(head.scores.begin(), head.scores.end()));
   const double half = 0.5 * static_cast<double>(sorted.size() - 1);
   const double median = 0.5 * (sorted[static_cast<std::size_t>(std::floor(half))] +
                                sorted[static_cast<std::size_t>(std::ceil(half))]);
-  EXPECT_NEAR(head.scores[audit::kSketchQuantiles / 2], median, 1e-4);
+  EXPECT_NEAR(head.scores[kSketchQuantiles / 2], median, 1e-4);
 }
 
 void expect_written_out(const model::Model& model, const model::SessionSettings& settings,
                         const std::vector<model::Token>& tokens) {
   model::Session session(model, settings);
-  const audit::Sketches found = audit::sketch_heads(session, tokens);
+  const Sketches found = audit::sketch_heads(session, tokens);
   WritingWatch written(model.configuration());
   const model::Watching watching(session, written);
   session.rewind(0);
@@ -221,17 +222,16 @@ TEST(HeadSketches, WantOneBlock) {
 }
 
 TEST(SketchJson, HoldsMapsToHalfAStepAndTextsAsUtf8) {
-  audit::Sketches sketches{.tokens = {1, 2, 3}, .map_size = 3, .rows = {0, 2}, .heads_per_layer = 1};
-  audit::HeadSketch head{.map = {1, 0, 0, 0.25, 0.75, 0, 1e-5, 0.4, 0.59999},
+  Sketches sketches{.tokens = {"a", "\xe2\x82", "</script>"}, .map_size = 3, .rows = {0, 2}, .heads_per_layer = 1};
+  HeadSketch head{.map = {1, 0, 0, 0.25, 0.75, 0, 1e-5, 0.4, 0.59999},
                          .top_keys = {0, -1, -1, -1, -1, 2, 1, 0, -1, -1},
                          .top_weights = {1, 0, 0, 0, 0, 0.59999, 0.4, 1e-5, 0, 0},
                          .keys = 3,
-                         .scores = Row(audit::kSketchQuantiles, 0.1)};
+                         .scores = Row(kSketchQuantiles, 0.1)};
   sketches.heads = {head, head};
   for (double& w : sketches.heads[1].map) w *= 3;  // as sigmoid's may be
   sketches.heads[1].map[1] = 0;
-  const std::vector<std::string> texts{"a", "\xe2\x82", "</script>"};
-  const auto json = audit::to_json(sketches, texts);
+  const auto json = audit::to_json(sketches);
   EXPECT_EQ(json["tokens"], (nlohmann::ordered_json{"a", "\xef\xbf\xbd", "</script>"}));
   EXPECT_NO_THROW(json.dump());
   EXPECT_EQ(json["heads"][1]["layer"], 1);
@@ -251,14 +251,14 @@ TEST(SketchJson, HoldsMapsToHalfAStepAndTextsAsUtf8) {
 }
 
 TEST(SketchJson, SaysNothingOfWeightsThatAreNoNumbers) {
-  audit::Sketches sketches{.tokens = {1}, .map_size = 1, .rows = {0}, .heads_per_layer = 1};
+  Sketches sketches{.tokens = {"a"}, .map_size = 1, .rows = {0}, .heads_per_layer = 1};
   const double nan = std::nan("");
   sketches.heads = {{.map = {nan},
                      .top_keys = {0, -1, -1, -1, -1},
                      .top_weights = {nan, 0, 0, 0, 0},
                      .keys = 1,
-                     .scores = Row(audit::kSketchQuantiles, nan)}};
-  const auto json = audit::to_json(sketches, std::vector<std::string>{"a"});
+                     .scores = Row(kSketchQuantiles, nan)}};
+  const auto json = audit::to_json(sketches);
   EXPECT_TRUE(json["heads"][0]["map"].is_null());
   EXPECT_TRUE(json["heads"][0]["top"][0]["weights"][0].is_null());
   EXPECT_TRUE(json["heads"][0]["scores"]["quantiles"][0].is_null());

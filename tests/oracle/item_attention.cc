@@ -71,7 +71,7 @@ class WrittenOut : public model::AttentionObserver {
 
  public:
   std::vector<double> weight, first;
-  std::vector<audit::KindSigns> signs;
+  std::vector<KindSigns> signs;
 };
 
 TEST(ItemAttentionOracle, WeightsOnTheItemAreThoseWrittenOut) {

@@ -49,17 +49,6 @@ def model_bounds(layers=3, heads=4):
                for i in range(layers) for j in range(heads)])
 
 
-def attack():
-    def one(bound, claimed, reached, verdict):
-        return {"bound": bound, "source": "A, lemma", "claimed": claimed, "reached": reached, "verdict": verdict}
-
-    return of_a_command(
-        "sharpmax.bound.attack/1", seed=1, starts=24, spread=5.69, n=16.0,
-        attacks=[one("it holds", True, 0.5, "holds"), one("it is tight", True, 1.0, "holds"),
-                 one("it is none", False, 3.5, "no bound"), one("it breaks", True, 1.25, "BROKEN"),
-                 one("it is no number", True, None, "BROKEN")])
-
-
 def losses():
     def bucket(start, end, loss):
         return {"from": start, "to": end, "tokens": 100, "loss": loss, "low": loss - 0.1, "high": loss + 0.1, "perplexity": 2.7 ** loss}
@@ -111,7 +100,7 @@ def fix(helps=True, layers=2, heads=3):
         trials=[trial("nothing", 0), *(judged(rule, i + 1) for i, rule in enumerate(rules))])
 
 
-EVERY_KIND = {"demo": demo, "spread": spread, "model": model_bounds, "attack": attack, "losses": losses, "fix": fix}
+EVERY_KIND = {"demo": demo, "spread": spread, "model": model_bounds, "losses": losses, "fix": fix}
 
 
 def hostile(results):

@@ -1,10 +1,12 @@
 // A small Llama with random weights as a GGUF file, for tests of what runs models.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "model/tokenizer/utf8.h"
 #include "support/files.h"
 #include "support/gguf_writer.h"
 #include "support/random.h"
@@ -17,6 +19,7 @@ struct TinyModel {
   // Multiplies the query rows of one head: what a temperature does to its scores.
   std::uint32_t sharpened_layer = 0, sharpened_head = 0;
   float sharpened_by = 1;
+  bool reads_bytes = false;  // a tokenizer in which every byte is a token; needs a vocabulary of at least 257
 
   // The same seed gives the same weights whatever is sharpened.
   void write(const std::filesystem::path& path, std::uint64_t seed = 1) const {
@@ -34,6 +37,7 @@ struct TinyModel {
                                      {"rope.dimension_count", head_width}})
       file.add("llama." + std::string(key), value);
     file.add("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    if (reads_bytes) add_tokenizer(file);
     const auto matrix = [&](const std::string& name, std::uint32_t rows, std::uint32_t columns,
                             float first = 0, float last = 0) {
       std::string data;
@@ -66,6 +70,18 @@ struct TinyModel {
       matrix(block + "ffn_down.weight", width, hidden);
     }
     put(path, file.bytes());
+  }
+
+ private:
+  void add_tokenizer(GgufWriter& file) const {
+    std::vector<std::string> texts;
+    for (int byte = 0; byte < 256; ++byte)
+      texts.emplace_back(model::spelling_of(static_cast<std::uint8_t>(byte)));
+    while (texts.size() < vocabulary) texts.push_back("<unused " + std::to_string(texts.size()) + ">");
+    std::vector<std::int32_t> types(texts.size(), 1);
+    std::fill(types.begin() + 256, types.end(), 3);
+    file.add("tokenizer.ggml.model", "gpt2").add("tokenizer.ggml.pre", "gpt-2").add("tokenizer.ggml.tokens", texts);
+    file.add("tokenizer.ggml.token_type", GgufWriter::Type::int32, types).add("tokenizer.ggml.merges", std::vector<std::string>{});
   }
 };
 

@@ -1,7 +1,7 @@
 """The verbs: whole jobs of the command line as functions, and models to run."""
 
 from ._audit import AnalysisResult, AuditResult, ProbeResult, audit
-from ._bound import AttackResult, BoundResult, ModelBoundResult, bound
+from ._bound import BoundResult, ModelBoundResult, bound
 from ._fit import FitResult, fit
 from ._fix import FixResult, fix
 from ._inspect import InspectResult, inspect
@@ -13,7 +13,6 @@ from ._tables import Table
 
 __all__ = [
     "AnalysisResult",
-    "AttackResult",
     "AuditResult",
     "BoundResult",
     "FitResult",

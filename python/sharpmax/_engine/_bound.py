@@ -11,9 +11,7 @@ from ._tables import Table
 from ._verb import ModelLike, NormalizerLike, Path, model_operand
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording(
-    "bound", flags=("all", "attack", "overwrite"), files=("json", "report", "figures"), repeated=("normalizer",)
-)
+_WORDING = Wording("bound", flags=("all", "overwrite"), files=("json", "report", "figures"), repeated=("normalizer",))
 
 
 def _keys(n: float) -> typing.Union[int, float]:
@@ -90,20 +88,6 @@ class ModelBoundResult(ReportedResult):
         return Table(["layer", "head", "spread at most", "log10 of the length", "useful"], rows, "The surest heads")
 
 
-@results_of("sharpmax.bound.attack/1")
-class AttackResult(ReportedResult):
-    """How near a search came to breaking each bound. `ok` is False where one broke."""
-
-    @property
-    def reached(self) -> typing.Dict[str, float]:
-        """{bound: the largest value / bound that was found}; 1 is tight, more breaks it."""
-        return {attack["bound"]: attack["reached"] for attack in self.data["attacks"]}
-
-    def table(self) -> Table:
-        rows = [[a["bound"], a["source"], a["reached"], a["verdict"]] for a in self.data["attacks"]]
-        return Table(["bound", "from", "reached", ""], rows)
-
-
 def bound(
     model: typing.Optional[ModelLike] = None,
     *,
@@ -117,19 +101,16 @@ def bound(
     report: typing.Optional[Path] = None,
     figures: typing.Optional[Path] = None,
     overwrite: bool = False,
-    attack: bool = False,
-    seed: int = 1,
     all: bool = False,  # noqa: A002  the command's word
     rope_scaling: typing.Optional[str] = None,
     rope_base: typing.Optional[float] = None,
     threads: typing.Optional[int] = None,
     progress: Progress = None,
-) -> typing.Union[BoundResult, ModelBoundResult, AttackResult]:
+) -> typing.Union[BoundResult, ModelBoundResult]:
     """How sharp attention can be at all: bounds, not measurements.
 
     With ``spread=`` a BoundResult: rows whose scores lie at most so far apart. With a model a ModelBoundResult: what
-    its weights prove of every head. With ``attack=True`` an AttackResult: every bound, and how near a search came to
-    breaking it.
+    its weights prove of every head.
 
     spread      how far the scores of a row may lie apart
     n           numbers of keys
@@ -142,7 +123,6 @@ def bound(
     report      a file for the HTML page
     figures     a directory for its figures, SVG
     overwrite   replace existing files of another kind; an input is never replaced
-    seed        where the attack begins
     all         str() of the result shows every head of the model
     rope_scaling, rope_base, threads   of a model
 
@@ -158,8 +138,7 @@ def bound(
     given.pop("progress", None)
     operands = [] if model is None else [model_operand(model, given)]
     given.pop("context", None)  # of a Model: bounds hold for any
-    kinds = {"attack": AttackResult, "model": ModelBoundResult, "spread": BoundResult}
-    kind = kinds["model" if model is not None else "attack" if attack else "spread"]
+    kind = BoundResult if model is None else ModelBoundResult
     return typing.cast(typing.Any, kind.of(run(_WORDING.words(given, *operands), KEYWORDS, progress)))
 
 

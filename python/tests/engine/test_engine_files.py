@@ -52,7 +52,7 @@ def test_a_verb_replaces_a_file_of_another_kind_only_with_overwrite(tiny, tmp_pa
         ("perplexity", sharpmax.perplexity, {"model": tiny, "text": tiny / "text.txt", "length": 64}),
     ):
         path.write_text("notes")
-        sentence = rf"json: '.*notes.txt' exists and is not a result of schema sharpmax.{schema}/1; choose another name, or give overwrite to replace it"
+        sentence = rf"json: '.*notes.txt' exists and is not a result of schema sharpmax.{schema}/1; choose another name, or give overwrite=True to replace it"
         refused(sentence, verb, **arguments, json=path)
         assert path.read_text() == "notes"
         found = verb(**arguments, json=path, overwrite=True)
@@ -60,19 +60,19 @@ def test_a_verb_replaces_a_file_of_another_kind_only_with_overwrite(tiny, tmp_pa
         assert verb(**arguments, json=path).ok
 
 
-def test_a_result_replaces_only_files_of_its_own_kind(tmp_path):
+def test_a_result_replaces_only_files_of_its_own_kind(tiny, tmp_path):
     found = sharpmax.bound(spread=3, n=4, normalizer="softmax")
-    other = sharpmax.bound(attack=True)
+    other = sharpmax.bound(tiny)
     path = tmp_path / "file"
     path.write_text("notes")
-    ending = "choose another name, or give overwrite to replace it"
+    ending = "choose another name, or give overwrite=True to replace it"
     refused(rf"path: '.*file' exists and is not a result of schema sharpmax.bound.spread/1; {ending}", found.save, path)
     refused(rf"path: '.*file' exists and is not a report page of sharpmax; {ending}", found.report, path)
     assert path.read_text() == "notes"
     found.save(path, overwrite=True)
     assert sharpmax.load_result(path).spread == 3
     found.save(path)
-    refused(".* is not a result of schema sharpmax.bound.attack/1; .*", other.save, path)
+    refused(".* is not a result of schema sharpmax.bound.model/1; .*", other.save, path)
     found.report(path, overwrite=True)
     page = path.read_text()
     assert page.startswith("<!doctype html>")

@@ -48,12 +48,6 @@ def test_bounds_of_a_model(tiny, tmp_path):
     assert [(head["layer"], head["head"]) for head in found.heads[:5]] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0)]
 
 
-def test_attacks_on_bounds(tmp_path):
-    found = sharpmax.bound(attack=True, seed=3)
-    assert found.ok and str(found) == same(found, tmp_path, "bound", "--attack", "--seed", 3)
-    assert found.reached["largest peak of softmax"] == pytest.approx(1)
-
-
 def test_retrieval_its_heads_and_a_fit(trained, tmp_path):
     words = [
         "retrieve",
@@ -215,7 +209,7 @@ def test_runs_that_save_go_on_where_they_were(tiny, tmp_path):
     file.write_text(json.dumps(saved))
     again = sharpmax.perplexity(tiny, tiny / "text.txt", tokens=100, length=25, json=file, resume=True)
     assert again.data["chunks"] == first.data["chunks"]
-    with pytest.raises(ValueError, match="another json file or no resume was wanted$"):
+    with pytest.raises(ValueError, match="give another file to json, or leave resume=True out$"):
         sharpmax.perplexity(tiny, tiny / "text.txt", tokens=100, length=50, json=file, resume=True)
 
 

@@ -3,232 +3,272 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "audit/analysis/paper_findings.h"
 #include "audit/measure/six_digits.h"
+#include "job/json_members.h"
 
 namespace sharpmax::audit {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json numbers(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (const double value : values) list.push_back(six_digits(value));
-  return list;
+void round(std::vector<double>& values) {
+  for (double& value : values) value = rounded(value);
 }
 
-Json to_json(const HeadSpread& spread) {
-  return {{"mean", six_digits(spread.mean)},
-          {"lower_quartile", six_digits(spread.lower_quartile)},
-          {"median", six_digits(spread.median)},
-          {"upper_quartile", six_digits(spread.upper_quartile)},
-          {"highest", six_digits(spread.highest)}};
+HeadSpread rounded_spread(const HeadSpread& spread) {
+  return {rounded(spread.mean), rounded(spread.lower_quartile), rounded(spread.median), rounded(spread.upper_quartile),
+          rounded(spread.highest)};
 }
 
-Json to_json(const DistancePoint& point) {
-  return {{"length", point.length},
-          {"top", point.top},
-          {"chosen", to_json(point.chosen)},
-          {"drawn", to_json(point.drawn)},
-          {"drawn_bound", to_json(point.drawn_bound)},
-          {"chosen_bound", to_json(point.chosen_bound)}};
-}
-
-Json points_json(const std::vector<DistancePoint>& points) {
-  Json list = Json::array();
-  for (const DistancePoint& point : points) list.push_back(to_json(point));
-  return list;
-}
-
-// Both readings of one curve.
+// Both readings of one curve: of(found, reading).
 template <class Curve>
-Json both_readings(const HeadMeasurements& found, const Curve& curve) {
-  return {{"sum", points_json(curve(found, Reading::sum))},
-          {"norm", points_json(curve(found, Reading::norm))}};
+BothReadings<std::vector<DistancePoint>> both_readings(const HeadMeasurements& found, const Curve& of) {
+  BothReadings<std::vector<DistancePoint>> both{of(found, Reading::sum), of(found, Reading::norm)};
+  for (auto* const points : {&both.sum, &both.norm})
+    for (DistancePoint& point : *points)
+      for (HeadSpread* const spread : {&point.chosen, &point.drawn, &point.drawn_bound, &point.chosen_bound})
+        *spread = rounded_spread(*spread);
+  return both;
 }
 
-Json place_json(const HeadPlace& place) { return {{"layer", place.layer}, {"head", place.head}}; }
-
-// Means of one head in both readings, one value for each of what `at` lists.
-Json head_distances(const std::vector<Distances>& means) {
-  Json json = Json::object();
-  for (const Reading reading : {Reading::sum, Reading::norm}) {
-    std::vector<double> chosen, drawn, drawn_bound;
+// Means of one head, one for each L or N.
+BothReadings<HeadDistances> head_distances(const std::vector<Distances>& means) {
+  const auto reading_of = [&](Reading reading) {
+    HeadDistances distances;
     for (const Distances& mean : means) {
-      chosen.push_back(read(mean, reading).chosen);
-      drawn.push_back(read(mean, reading).drawn);
-      drawn_bound.push_back(read(mean, reading).drawn_bound);
+      distances.chosen.push_back(rounded(read(mean, reading).chosen));
+      distances.drawn.push_back(rounded(read(mean, reading).drawn));
+      distances.drawn_bound.push_back(rounded(read(mean, reading).drawn_bound));
     }
-    json[std::string(name_of(reading))] = {
-        {"chosen", numbers(chosen)}, {"drawn", numbers(drawn)}, {"drawn_bound", numbers(drawn_bound)}};
-  }
-  return json;
+    return distances;
+  };
+  return {reading_of(Reading::sum), reading_of(Reading::norm)};
 }
 
-Json distance_length_json(const HeadMeasurements& found) {
+DistanceLength distance_length_of(const HeadMeasurements& found) {
   const AnalysisSettings& s = found.settings;
-  Json json = {{"top", s.length_top}, {"lengths", s.lengths}, {"points", both_readings(found, by_length)}};
+  DistanceLength section{.top = s.length_top, .lengths = s.lengths, .points = both_readings(found, by_length)};
   const std::size_t top = index_of(found.plan.distances.tops, s.length_top);
   for (const HeadSums& head : found.heads) {
     std::vector<Distances> means;
     for (const std::int64_t length : s.lengths)
       means.push_back(mean_distance(head.by_length[index_of(found.plan.lengths, length)], top));
-    Json entry = place_json(head.place);
-    entry.update(head_distances(means));
     const PowerLaw law =
         fit_power_law({s.lengths.begin(), s.lengths.end()}, head_by_length(found, head, s.reading));
-    entry["exponent"] = six_digits(law.exponent);
-    entry["r2"] = six_digits(law.r2);
-    json["heads"].push_back(std::move(entry));
+    section.heads.push_back({{head.place, head_distances(means)}, rounded(law.exponent), rounded(law.r2)});
   }
-  return json;
+  return section;
 }
 
-Json heads_by_top(const HeadMeasurements& found, const std::vector<std::int64_t>& tops) {
-  Json list = Json::array();
+std::vector<HeadByTop> heads_by_top(const HeadMeasurements& found, const std::vector<std::int64_t>& tops) {
+  std::vector<HeadByTop> heads;
   for (const HeadSums& head : found.heads) {
     std::vector<Distances> means;
     for (const std::int64_t top : tops)
       means.push_back(mean_distance(head.by_length.back(), index_of(found.plan.distances.tops, top)));
-    list.push_back(place_json(head.place));
-    list.back().update(head_distances(means));
+    heads.push_back({head.place, head_distances(means)});
   }
-  return list;
+  return heads;
 }
 
-Json distance_top_json(const HeadMeasurements& found) {
-  const AnalysisSettings& s = found.settings;
-  return {{"length", s.length},
-          {"tops", s.tops},
-          {"points", both_readings(found, by_top)},
-          {"same_rows_from", found.plan.common_from},
-          {"same_rows", both_readings(found, by_top_same_rows)},
-          {"heads", heads_by_top(found, s.tops)}};
+DistanceTop distance_top_of(const HeadMeasurements& found) {
+  return {.length = found.settings.length,
+          .tops = found.settings.tops,
+          .points = both_readings(found, by_top),
+          .same_rows_from = found.plan.common_from,
+          .same_rows = both_readings(found, by_top_same_rows),
+          .heads = heads_by_top(found, found.settings.tops)};
 }
 
-Json top_json(const std::optional<std::int64_t>& top) { return top ? Json(*top) : Json(); }
-
-Json subsets_json(const CriticalSubsets& subsets) {
-  if (subsets.heads == 0) return nullptr;
+std::optional<SubsetTops> subset_tops(const CriticalSubsets& subsets) {
+  if (subsets.heads == 0) return std::nullopt;
   const auto before = [](const auto& a, const auto& b) { return a && (!b || *a < *b); };
-  Json tops = Json::array();
-  for (const auto& top : subsets.tops) tops.push_back(top_json(top));
-  return {{"heads", subsets.heads},
-          {"tops", std::move(tops)},
-          {"median", top_json(median_top(subsets.tops))},
-          {"lowest", top_json(*std::min_element(subsets.tops.begin(), subsets.tops.end(), before))},
-          {"highest", top_json(*std::max_element(subsets.tops.begin(), subsets.tops.end(), before))}};
+  return SubsetTops{.heads = subsets.heads,
+                    .tops = subsets.tops,
+                    .median = median_top(subsets.tops),
+                    .lowest = *std::min_element(subsets.tops.begin(), subsets.tops.end(), before),
+                    .highest = *std::max_element(subsets.tops.begin(), subsets.tops.end(), before)};
 }
 
-Json critical_json(const std::vector<CriticalAtLength>& critical) {
-  Json list = Json::array();
-  for (const CriticalAtLength& at : critical) {
-    std::vector<double> statistics, p;
+std::vector<CriticalPoint> critical_points(const HeadMeasurements& found, Reading reading, Against against) {
+  std::vector<CriticalPoint> points;
+  for (const CriticalAtLength& at : critical_tops(found, reading, against)) {
+    CriticalPoint point{.length = at.length,
+                        .critical = at.all.top,
+                        .largest_tried = at.tops.back(),
+                        .subsets = subset_tops(at.subsets),
+                        .tops = at.tops};
     for (const KolmogorovSmirnov& test : at.all.tests) {
-      statistics.push_back(test.statistic);
-      p.push_back(test.p);
+      point.statistic.push_back(rounded(test.statistic));
+      point.p.push_back(rounded(test.p));
     }
-    list.push_back({{"length", at.length},
-                    {"critical", top_json(at.all.top)},
-                    {"largest_tried", at.tops.back()},
-                    {"subsets", subsets_json(at.subsets)},
-                    {"tops", at.tops},
-                    {"statistic", numbers(statistics)},
-                    {"p", numbers(p)}});
+    points.push_back(std::move(point));
   }
-  return list;
+  return points;
 }
 
-Json critical_top_json(const HeadMeasurements& found) {
-  const AnalysisSettings& s = found.settings;
-  Json json = {{"level", s.level}, {"test", "two-sample Kolmogorov-Smirnov, two-sided, exact"}};
-  for (const Reading reading : {Reading::sum, Reading::norm})
-    json[std::string(name_of(reading))] = {
-        {"against_drawn", critical_json(critical_tops(found, reading, Against::drawn))},
-        {"against_drawn_bound", critical_json(critical_tops(found, reading, Against::drawn_bound))}};
-  const auto tops = tried_tops(s.critical_most);
-  json["tops"] = tops;
-  json["heads"] = heads_by_top(found, tops);
-  return json;
+CriticalTops critical_top_of(const HeadMeasurements& found) {
+  const auto curves = [&](Reading reading) {
+    return CriticalCurves{critical_points(found, reading, Against::drawn),
+                          critical_points(found, reading, Against::drawn_bound)};
+  };
+  const auto tops = tried_tops(found.settings.critical_most);
+  return {.level = found.settings.level,
+          .test = "two-sample Kolmogorov-Smirnov, two-sided, exact",
+          .curves = {curves(Reading::sum), curves(Reading::norm)},
+          .tops = tops,
+          .heads = heads_by_top(found, tops)};
 }
 
-Json separability_json(const HeadMeasurements& found) {
-  Json json = {{"length", found.settings.length}, {"tops", found.plan.separability_tops}};
-  for (const SeparabilityPoint& point : separability_curve(found))
-    json["points"].push_back({{"top", point.top},
-                              {"share", to_json(point.share)},
-                              {"bound", to_json(point.bound)},
-                              {"counted_bound", to_json(point.counted)}});
+SeparabilityCurve separability_of(const HeadMeasurements& found) {
+  SeparabilityCurve section{.length = found.settings.length,
+                            .tops = found.plan.separability_tops,
+                            .points = separability_curve(found)};
+  for (SeparabilityPoint& point : section.points)
+    for (HeadSpread* const spread : {&point.share, &point.bound, &point.counted}) *spread = rounded_spread(*spread);
   for (const HeadSums& head : found.heads) {
-    std::vector<double> share;
-    for (std::size_t at = 0; at < found.plan.separability_tops.size(); ++at)
-      share.push_back(mean_separability(head.by_length.back(), at).share);
-    json["heads"].push_back(place_json(head.place));
-    json["heads"].back()["share"] = numbers(share);
+    HeadShares shares{head.place, {}};
+    for (std::size_t at = 0; at < section.tops.size(); ++at)
+      shares.share.push_back(rounded(mean_separability(head.by_length.back(), at).share));
+    section.heads.push_back(std::move(shares));
   }
-  return json;
+  return section;
 }
 
-Json gradient_json(const HeadMeasurements& found) {
+GradientCurve gradient_of(const HeadMeasurements& found) {
   const GradientPlan& plan = found.plan.gradient;
-  Json json = {{"length", found.settings.length}, {"temperatures", plan.temperatures}, {"steps", plan.steps}};
-  for (const GradientPoint& point : gradient_curve(found))
-    json["points"].push_back({{"step", point.step},
-                              {"temperature", point.temperature},
-                              {"g", to_json(point.g)},
-                              {"bound", six_digits(point.bound)},
-                              {"published_bound", six_digits(point.published_bound)}});
+  GradientCurve section{.length = found.settings.length,
+                        .temperatures = plan.temperatures,
+                        .steps = plan.steps,
+                        .points = gradient_curve(found)};
+  for (GradientPoint& point : section.points) {
+    point.g = rounded_spread(point.g);
+    point.bound = rounded(point.bound);
+    point.published_bound = rounded(point.published_bound);
+  }
   for (const HeadSums& head : found.heads) {
-    json["heads"].push_back(place_json(head.place));
+    HeadGradients gradients{head.place, {}};
     for (std::size_t step = 0; step < plan.steps.size(); ++step) {
-      std::vector<double> g;
+      std::vector<double>& g = gradients.g.emplace_back();
       for (std::size_t t = 0; t < plan.temperatures.size(); ++t)
         g.push_back(mean_gradient(head.by_length.back(), t * plan.steps.size() + step));
-      json["heads"].back()["g"].push_back(numbers(g));  // [step, temperature]
+      round(g);
     }
+    section.heads.push_back(std::move(gradients));
   }
-  return json;
+  return section;
 }
 
-Json findings_json(const HeadMeasurements& found) {
+std::vector<PaperFinding> rounded_findings(const HeadMeasurements& found) {
   const AnalysisSettings& s = found.settings;
   std::vector<CriticalAtLength> critical;
   if (s.wants(Analysis::critical_top)) critical = critical_tops(found, s.reading, Against::drawn);
-  Json list = Json::array();
-  for (const PaperFinding& finding : paper_findings(found, critical)) {
-    Json figures = Json::object();
-    for (const auto& [name, value] : finding.figures) figures[name] = six_digits(value);
-    list.push_back({{"name", finding.name},
-                    {"claim", finding.claim},
-                    {"holds", finding.holds ? Json(*finding.holds) : Json()},
-                    {"found", finding.found},
-                    {"rule", finding.rule},
-                    {"figures", std::move(figures)}});
-  }
-  return list;
+  std::vector<PaperFinding> findings = paper_findings(found, critical);
+  for (PaperFinding& finding : findings)
+    for (auto& [name, value] : finding.figures) value = rounded(value);
+  return findings;
+}
+
+Json finding_json(const PaperFinding& finding) {
+  Json figures = Json::object();
+  for (const auto& [name, value] : finding.figures) figures[name] = json_of(value);
+  return {{"name", finding.name},   {"claim", finding.claim}, {"holds", json_of(finding.holds)},
+          {"found", finding.found}, {"rule", finding.rule},   {"figures", std::move(figures)}};
+}
+
+PaperFinding finding_in(const Json& json) {
+  PaperFinding finding;
+  read_json(json.at("name"), finding.name);
+  read_json(json.at("claim"), finding.claim);
+  read_json(json.at("holds"), finding.holds);
+  read_json(json.at("found"), finding.found);
+  read_json(json.at("rule"), finding.rule);
+  for (const auto& [name, value] : json.at("figures").items())
+    read_json(value, finding.figures.emplace_back(name, 0).second);
+  return finding;
+}
+
+template <class Findings, class Visit>
+void each_setting(Findings& f, const Visit& visit) {
+  visit("vectors", f.vectors);
+  visit("distance", f.distance);
+  visit("length", f.length);
+  visit("chunks", f.chunks);
+  visit("heads", f.heads);
+  visit("draws", f.draws);
+  visit("seed", f.seed);
+  visit("notes", f.notes);
+}
+
+template <class Findings, class Visit>
+void each_section(Findings& f, const Visit& visit) {
+  visit.optional("distance_length", f.distance_length);
+  visit.optional("distance_top", f.distance_top);
+  visit.optional("critical_top", f.critical_top);
+  visit.optional("separability", f.separability);
+  visit.optional("gradient", f.gradient);
+}
+
+void require_points(const char* section, std::size_t found, std::size_t expected) {
+  if (found != expected)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: a curve has {} points; it must have {}", section, found, expected));
+}
+
+// Tables index one curve by the other.
+void check_curves(const AnalysisFindings& f) {
+  if (f.distance_top)
+    for (const char* const reading : {"sum", "norm"})
+      require_points("distance_top", f.distance_top->same_rows.of(reading).size(),
+                     f.distance_top->points.of(reading).size());
+  if (f.critical_top)
+    for (const char* const reading : {"sum", "norm"}) {
+      const CriticalCurves& curves = f.critical_top->curves.of(reading);
+      require_points("critical_top", curves.against_drawn_bound.size(), curves.against_drawn.size());
+    }
+  if (f.gradient)
+    require_points("gradient", f.gradient->points.size(), f.gradient->steps.size() * f.gradient->temperatures.size());
 }
 
 }  // namespace
 
-Json analysis_json(const HeadMeasurements& found) {
+AnalysisFindings findings_of(const HeadMeasurements& found) {
   const AnalysisSettings& s = found.settings;
-  Json json = {{"vectors", name_of(s.vectors)},
-               {"distance", name_of(s.reading)},
-               {"length", s.length},
-               {"chunks", s.chunks},
-               {"heads", found.heads.size()},
-               {"draws", s.draws},
-               {"seed", s.seed},
-               {"notes", found.notes}};
-  json["findings"] = findings_json(found);
-  if (s.wants(Analysis::distance_length)) json["distance_length"] = distance_length_json(found);
-  if (s.wants(Analysis::distance_top)) json["distance_top"] = distance_top_json(found);
-  if (s.wants(Analysis::critical_top)) json["critical_top"] = critical_top_json(found);
-  if (s.wants(Analysis::separability)) json["separability"] = separability_json(found);
-  if (s.wants(Analysis::gradient)) json["gradient"] = gradient_json(found);
+  AnalysisFindings f{.vectors = std::string(name_of(s.vectors)),
+                     .distance = std::string(name_of(s.reading)),
+                     .length = s.length,
+                     .chunks = s.chunks,
+                     .heads = static_cast<std::int64_t>(found.heads.size()),
+                     .draws = s.draws,
+                     .seed = s.seed,
+                     .notes = found.notes,
+                     .findings = rounded_findings(found)};
+  if (s.wants(Analysis::distance_length)) f.distance_length = distance_length_of(found);
+  if (s.wants(Analysis::distance_top)) f.distance_top = distance_top_of(found);
+  if (s.wants(Analysis::critical_top)) f.critical_top = critical_top_of(found);
+  if (s.wants(Analysis::separability)) f.separability = separability_of(found);
+  if (s.wants(Analysis::gradient)) f.gradient = gradient_of(found);
+  return f;
+}
+
+Json to_json(const AnalysisFindings& findings) {
+  Json json = Json::object();
+  const sharpmax::internal::Writer write{json};
+  each_setting(findings, write);
+  json["findings"] = Json::array();
+  for (const PaperFinding& finding : findings.findings) json["findings"].push_back(finding_json(finding));
+  each_section(findings, write);
   return json;
+}
+
+AnalysisFindings analysis_findings_in(const Json& json) {
+  AnalysisFindings findings;
+  const sharpmax::internal::Reader read_member{json};
+  each_setting(findings, read_member);
+  for (const Json& finding : json.at("findings")) findings.findings.push_back(finding_in(finding));
+  each_section(findings, read_member);
+  check_curves(findings);
+  return findings;
 }
 
 }  // namespace sharpmax::audit

@@ -1,13 +1,16 @@
 // The section "analysis" of schema sharpmax.audit/1: everything that paper B's analyses measured.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "audit/analysis/paper_findings.h"
+#include "audit/analysis/measure_model.h"
+#include "sharpmax/analysis.h"
 
 namespace sharpmax::audit {
 
-// All that is printed and drawn is made of this. Figures have six digits; not-a-number is null.
-nlohmann::ordered_json analysis_json(const HeadMeasurements& found);
+// Numbers are rounded to six digits.
+AnalysisFindings findings_of(const HeadMeasurements& found);
+
+Json to_json(const AnalysisFindings& findings);
+// Throws Error{bad_file} for curves that do not fit together, and JSON's exceptions.
+AnalysisFindings analysis_findings_in(const Json& json);
 
 }  // namespace sharpmax::audit

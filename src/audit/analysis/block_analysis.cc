@@ -161,8 +161,7 @@ class HeadPiece {
 void check_block(const model::AttentionBlock& block, const RowPlan& plan) {
   if (block.position != 0 || block.tokens != plan.lengths.back())
     throw Error(ErrorCode::bad_argument,
-                fmt::format("analysis: a block of {} tokens at position {}; all {} at once "
-                            "were wanted",
+                fmt::format("analysis: a block of {} tokens at position {}; it must be all {} at once",
                             block.tokens, block.position, plan.lengths.back()));
 }
 

@@ -31,8 +31,8 @@ KolmogorovSmirnov kolmogorov_smirnov(std::span<const double> first, std::span<co
   if (first.empty() || first.size() != second.size())
     throw Error(
         ErrorCode::bad_argument,
-        fmt::format("Kolmogorov-Smirnov test: samples of {} and {} values; as many of either, at least one, "
-                    "were wanted",
+        fmt::format("Kolmogorov-Smirnov test: samples of {} and {} values; both must have the same number, at "
+                    "least one",
                     first.size(), second.size()));
   std::vector<double> a(first.begin(), first.end()), b(second.begin(), second.end());
   const auto is_nan = [](double x) { return std::isnan(x); };

@@ -49,7 +49,7 @@ HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text
   const std::int64_t length = found.settings.length;
   if (session.block() < length || session.capacity() < length)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("analysis: the session takes {} tokens at once and {} at all; {} were wanted",
+                fmt::format("analysis: the session takes {} tokens at once and {} at all; it must take {}",
                             session.block(), session.capacity(), length));
   const model::Configuration& c = session.model().configuration();
   for (std::int64_t layer = 0; layer < c.layers; ++layer)

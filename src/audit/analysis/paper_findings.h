@@ -1,24 +1,12 @@
 // Which of paper B's findings hold on what was measured, by rules that are fixed here and not by eye.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "audit/analysis/critical_top.h"
 #include "audit/analysis/summary_curves.h"
 
 namespace sharpmax::audit {
-
-struct PaperFinding {
-  std::string name;                                     // "linear-growth"
-  std::string claim;                                    // as the paper has it
-  std::string rule;                                     // when it is said to hold
-  std::string found;                                    // what was measured, in a sentence
-  std::optional<bool> holds;                            // none: what was measured does not decide
-  std::vector<std::pair<std::string, double>> figures;  // what the rule looked at
-};
 
 // A straight line through logarithms: y = factor x^exponent.
 struct PowerLaw {

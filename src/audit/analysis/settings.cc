@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "sharpmax/error.h"
+#include "sharpmax/job.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -21,20 +21,22 @@ Analysis parse_one(std::string_view word) {
     if (word == name_of(analysis)) return analysis;
     names.push_back(name_of(analysis));
   }
-  refuse(fmt::format("unknown analysis {}; it is one of {}, all", in_quotes(word), fmt::join(names, ", ")));
+  throw RequestError(ErrorCode::bad_argument,
+                     fmt::format("{}: unknown analysis {}; it must be one of {}, all", named("analysis"), in_quotes(word),
+                                 fmt::join(names, ", ")));
 }
 
 void check_counts(std::string_view what, const std::vector<std::int64_t>& counts) {
-  if (counts.empty()) refuse(fmt::format("{}: none was given; at least one was wanted", what));
+  if (counts.empty()) refuse(fmt::format("{}: none was given; there must be at least one", what));
   for (const std::int64_t count : counts)
-    if (count < 1) refuse(fmt::format("{} is {}; at least 1 was wanted", what, count));
+    if (count < 1) refuse(fmt::format("{} is {}; it must be at least 1", what, count));
 }
 
 void check_positive(std::string_view what, const std::vector<double>& values) {
-  if (values.empty()) refuse(fmt::format("{}: none was given; at least one was wanted", what));
+  if (values.empty()) refuse(fmt::format("{}: none was given; there must be at least one", what));
   for (const double value : values)
     if (!(value > 0) || std::isinf(value))
-      refuse(fmt::format("{} is {}; a finite number above 0 was wanted", what, value));
+      refuse(fmt::format("{} is {}; it must be a finite number above 0", what, value));
 }
 
 std::vector<std::int64_t> ascending(const std::vector<std::int64_t>& values) {
@@ -94,7 +96,7 @@ bool AnalysisSettings::wants(Analysis analysis) const {
 }
 
 void check(const AnalysisSettings& s) {
-  if (s.analyses.empty()) refuse("no analysis was named; at least one was wanted");
+  if (s.analyses.empty()) refuse("no analysis was named; there must be at least one");
   check_counts("a length", s.lengths);
   check_counts("a length of critical-top", s.critical_lengths);
   check_counts("a number of keys of distance-top", s.tops);
@@ -107,15 +109,15 @@ void check(const AnalysisSettings& s) {
   check_counts("the number of heads of a subset", {s.subset_heads});
   check_positive("a temperature", s.gradient.temperatures);
   check_positive("a step", s.gradient.steps);
-  if (s.length < 2) refuse(fmt::format("the length is {}; at least 2 was wanted", s.length));
+  if (s.length < 2) refuse(fmt::format("the length is {}; it must be at least 2", s.length));
   if (!(s.level > 0 && s.level < 1))
-    refuse(fmt::format("the level is {}; a number between 0 and 1 was wanted", s.level));
+    refuse(fmt::format("the level is {}; it must be between 0 and 1", s.level));
 }
 
 AnalysisSettings fitted(AnalysisSettings s, const TextSize& text, std::vector<std::string>& notes) {
   check(s);
   const std::int64_t most = text.tokens + text.before;
-  if (most < 2) refuse(fmt::format("the text has {} tokens; at least 2 were wanted", text.tokens));
+  if (most < 2) refuse(fmt::format("the text has {} tokens; it must have at least 2", text.tokens));
   if (most < s.length) {
     notes.push_back(fmt::format("the text has {} tokens: L is {}, not {}", text.tokens, most, s.length));
     s.length = most;

@@ -5,22 +5,13 @@
 #include <vector>
 
 #include "audit/analysis/measure_model.h"
+#include "sharpmax/analysis.h"
 
 namespace sharpmax::audit {
 
-// Over heads that have a value.
-struct HeadSpread {
-  double mean = 0.0, lower_quartile = 0.0, median = 0.0, upper_quartile = 0.0, highest = 0.0;  // NaN of none
-};
 HeadSpread spread_of(std::vector<double> values);
 
-// One reading of the distance at one L and N.
-struct DistancePoint {
-  std::int64_t length = 0, top = 0;
-  HeadSpread chosen, drawn, drawn_bound, chosen_bound;
-};
-
-// Distance-length: one a length, at settings.length_top.
+// Distance-length: one per length, at settings.length_top.
 std::vector<DistancePoint> by_length(const HeadMeasurements& found, Reading reading);
 // Distance-top: one for each of settings.tops at L, over the rows that leave a key out at this N ...
 std::vector<DistancePoint> by_top(const HeadMeasurements& found, Reading reading);
@@ -28,18 +19,8 @@ std::vector<DistancePoint> by_top(const HeadMeasurements& found, Reading reading
 // small.
 std::vector<DistancePoint> by_top_same_rows(const HeadMeasurements& found, Reading reading);
 
-struct SeparabilityPoint {
-  std::int64_t top = 0;
-  HeadSpread share, bound, counted;
-};
 std::vector<SeparabilityPoint> separability_curve(const HeadMeasurements& found);
 
-struct GradientPoint {
-  double temperature = 0.0, step = 0.0;
-  HeadSpread g;                  // the paper's curve is the highest
-  double bound = 0.0;            // no row of softmax exceeds it; NaN where a head has another normalizer
-  double published_bound = 0.0;  // as the paper states it, which rows can exceed
-};
 std::vector<GradientPoint> gradient_curve(const HeadMeasurements& found);  // by step, then temperature
 
 // One head's distances: chosen at every length of distance-length; chosen at every N on the same rows.

@@ -28,7 +28,7 @@ Goal goal_of(std::string_view name) {
   for (const Goal goal : {Goal::text, Goal::task, Goal::both})
     if (name == name_of(goal)) return goal;
   throw Error(ErrorCode::bad_argument,
-              fmt::format("{} is nothing to choose by; text, task or both was wanted", in_quotes(name)));
+              fmt::format("{} is not a goal; it must be text, task or both", in_quotes(name)));
 }
 
 double score(const Comparison& tuning, const Criterion& criterion) {

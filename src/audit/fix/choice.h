@@ -29,13 +29,8 @@ double score(const Comparison& tuning, const Criterion& criterion);
 // The place of the largest score above 0, the first of equals; none: leave it as it is.
 std::optional<std::size_t> best_of(std::span<const double> scores);
 
-// What the held-out part says of the rule that was chosen.
-struct Finding {
-  bool better = false;
-  bool loss_falls = false, loss_rises = false;  // the interval lies on one side of 0
-  bool task_gains = false, task_loses = false;  // p < 0.05
-  bool loss_allowed = true;                     // both: it does not rise by more than what is allowed
-};
+using Finding = FixFinding;
+// What the held-out part says about the rule that was chosen.
 Finding judge_held_out(const Comparison& held_out, const Criterion& criterion);
 
 }  // namespace sharpmax::audit

@@ -1,34 +1,41 @@
 #include "audit/fix/fix_json.h"
 
-#include <cmath>
-#include <limits>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
+#include "job/json_members.h"
+#include "job/saved_results.h"
+#include "model/job/model_request.h"
 #include "model/transformer/normalizer_table.h"
+#include "sharpmax/perplexity.h"  // kRunLength
 
-namespace sharpmax::audit {
+namespace sharpmax {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 
-Json outcome_json(const Outcome& outcome) {
+Json outcome_json(const FixOutcome& outcome) {
   Json runs = Json::array(), right = Json::array();
   for (const TextRun& run : outcome.runs) runs.push_back({run.from, run.tokens, run.loss});
   for (const auto& answers : outcome.right) {
-    std::string marks;  // a character a question keeps files small
+    std::string marks;  // one character per question keeps files small
     for (const bool is_right : answers) marks += is_right ? '1' : '0';
     right.push_back(std::move(marks));
   }
   return {{"runs", std::move(runs)}, {"right", std::move(right)}};
 }
 
-Outcome outcome_in(const Json& json) {
-  Outcome outcome;
+FixOutcome outcome_in(const Json& json) {
+  FixOutcome outcome;
   for (const Json& run : json.at("runs")) {
-    // JSON has no NaN: it was written as null.
-    const Json& loss = run.at(2);
-    outcome.runs.push_back({run.at(0).get<std::int64_t>(), run.at(1).get<std::int64_t>(),
-                            loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>()});
+    TextRun& read = outcome.runs.emplace_back();
+    read_json(run.at(0), read.from);
+    read_json(run.at(1), read.tokens);
+    read_json(run.at(2), read.loss);
+    if (read.from < 0 || read.from > kMostTokens || read.tokens < 1 || read.tokens > kRunLength)
+      throw Error(ErrorCode::bad_file, fmt::format("a run of {} tokens from {} on; it must have 1 to {}", read.tokens,
+                                                   read.from, kRunLength));
   }
   for (const Json& marks : json.at("right")) {
     std::vector<bool>& right = outcome.right.emplace_back();
@@ -37,67 +44,160 @@ Outcome outcome_in(const Json& json) {
   return outcome;
 }
 
-Json change_json(const LossChange& c) {
-  return {{"from", c.from},     {"to", c.to},   {"tokens", c.tokens}, {"plain", c.plain},
-          {"change", c.change}, {"low", c.low}, {"high", c.high}};
+// Members of the settings after "model".
+template <class Settings, class Visit>
+void each_setting(Settings& s, const Visit& visit) {
+  visit("text", s.text);
+  visit("task", s.task);
+  visit("fingerprint", s.fingerprint);
+  visit.optional("lookup", s.lookup);
+  visit("tokens", s.tokens);
+  visit("length", s.length);
+  visit("seed", s.seed);
+  visit("for", s.for_);
+  visit("allow", s.allow);
+  visit("budget", s.budget);
+  visit("rules", s.rules);
 }
 
-Json flips_json(const Flips& f) {
-  return {{"questions", f.questions}, {"plain", f.plain}, {"rule", f.rule}, {"up", f.up},
-          {"down", f.down},           {"p", f.p}};
-}
-
-}  // namespace
-
-Json to_json(const TriedRule& trial) {
-  Json json{{"rule", trial.name},
+Json trial_json(const FixTrial& trial) {
+  Json json{{"rule", trial.rule},
             {"searched", trial.searched},
-            {"heads", trial.table.changed},
-            {"rope_scaling", trial.table.rope.empty() ? Json() : Json(trial.table.rope)},
-            {"normalizers", model::to_json(trial.table.normalizers)},
+            {"heads", trial.heads},
+            {"rope_scaling", json_of(trial.rope_scaling)},
+            {"normalizers", Json::parse(trial.normalizers)},
             {"tuning", outcome_json(trial.tuning)}};
   json["held_out"] = trial.held_out ? outcome_json(*trial.held_out) : Json();
   return json;
 }
 
-TriedRule tried_rule_in(const Json& json, std::string_view name, std::int64_t layers, std::int64_t heads) {
-  const Json& rope = json.at("rope_scaling");
-  TriedRule trial{.name = json.at("rule").get<std::string>(),
-                  .table = {.normalizers = model::parse_normalizer_table(json.at("normalizers").dump(), name,
-                                                                         layers, heads),
-                            .rope = rope.is_null() ? "" : rope.get<std::string>(),
-                            .changed = json.at("heads").get<std::int64_t>()},
-                  .searched = json.at("searched").get<bool>(),
-                  .tuning = outcome_in(json.at("tuning"))};
-  if (!json.at("held_out").is_null()) trial.held_out = outcome_in(json.at("held_out"));
-  return trial;
-}
-
-Json to_json(const Comparison& comparison, const std::vector<TaskSet>& tasks) {
-  Json json{{"text", change_json(comparison.text)}, {"by_position", Json::array()}};
-  for (const LossChange& change : comparison.buckets) json["by_position"].push_back(change_json(change));
-  json["task"] = flips_json(comparison.task);
-  json["by_length"] = Json::array();
+Json comparison_json(const FixComparison& comparison, const std::vector<std::optional<std::int64_t>>& lengths) {
+  Json json{{"text", json_of(comparison.text)},
+            {"by_position", json_of(comparison.buckets)},
+            {"task", json_of(comparison.task)},
+            {"by_length", Json::array()}};
   for (std::size_t i = 0; i < comparison.tasks.size(); ++i) {
-    Json one{{"length", tasks[i].length == 0 ? Json() : Json(tasks[i].length)}};
-    one.update(flips_json(comparison.tasks[i]));
+    Json one{{"length", json_of(lengths.at(i))}};
+    one.update(json_of(comparison.tasks[i]));
     json["by_length"].push_back(std::move(one));
   }
   return json;
 }
 
-Json to_json(const HeadSurvey& survey) {
-  Json kinds = Json::array(), slopes = Json::array(), entropies = Json::array();
-  for (const SurveyedHead& head : survey.all) {
-    kinds.push_back(name_of(head.kind));
-    slopes.push_back(head.slope);
-    entropies.push_back(head.short_entropy);
-  }
-  return {{"layers", survey.layers},
-          {"heads", survey.heads},
-          {"kind", std::move(kinds)},
-          {"entropy_slope", std::move(slopes)},
-          {"short_entropy", std::move(entropies)}};
+Json judged_json(const FixResult& result, std::size_t place) {
+  const FixTrial& trial = result.trials[place];
+  const auto lengths = result.question_lengths();
+  Json json = trial_json(trial);
+  json["llama_cpp"] = json_of(trial.llama_cpp);
+  json["score"] = result.score_of(place);
+  json["against_nothing"]["tuning"] = comparison_json(result.on_tuning(place), lengths);
+  if (trial.held_out) json["against_nothing"]["held_out"] = comparison_json(result.on_held_out(place), lengths);
+  return json;
 }
 
-}  // namespace sharpmax::audit
+Json answer_json(const FixResult& result) {
+  const std::size_t use = result.use();
+  const auto chosen = result.chosen();
+  Json json{{"verdict", result.verdict()}, {"leave_it", use == 0}};
+  json["chosen"] = chosen ? Json(result.trials[*chosen].rule) : Json();
+  json["use"] = result.trials[use].rule;
+  if (const auto finding = result.finding()) json["finding"] = json_of(*finding);
+  json["rope_scaling"] = json_of(result.trials[use].rope_scaling);
+  json["llama_cpp"] = use == 0 ? Json() : json_of(result.trials[use].llama_cpp);
+  return json;
+}
+
+// Complete results answer questions about every trial; these must have an answer.
+void check_complete(const FixResult& result) {
+  const auto wrong = [](const char* what) { throw Error(ErrorCode::bad_file, fmt::format("not complete results: {}", what)); };
+  if (result.trials.empty() || !result.trials[0].held_out) wrong("the first trial has no held-out part");
+  const std::size_t lengths = result.question_lengths().size();
+  if (result.trials[0].tuning.right.size() != lengths || result.trials[0].held_out->right.size() != lengths)
+    wrong("the questions are not of as many lengths as the settings have");
+  std::optional<std::size_t> chosen;
+  try {
+    for (std::size_t i = 0; i < result.trials.size(); ++i)
+      if (result.trials[i].held_out) result.on_held_out(i);
+    chosen = result.chosen();
+  } catch (const Error& error) {
+    wrong(error.what());
+  }
+  if (chosen && !result.trials[*chosen].held_out) wrong("the chosen trial has no held-out part");
+}
+
+}  // namespace
+
+namespace audit {
+
+Json to_json(const FixSettings& settings) {
+  Json json{{"model", sharpmax::to_json(settings.model)}};
+  each_setting(settings, internal::Writer{json});
+  return json;
+}
+
+FixTrial fix_trial_of(const TriedRule& trial) {
+  FixTrial out{.rule = trial.name,
+               .searched = trial.searched,
+               .heads = trial.table.changed,
+               .normalizers = model::to_json(trial.table.normalizers).dump(),
+               .tuning = trial.tuning,
+               .held_out = trial.held_out};
+  if (!trial.table.rope.empty()) out.rope_scaling = trial.table.rope;
+  return out;
+}
+
+FixTrial fix_trial_in(const Json& json) {
+  FixTrial trial;
+  read_json(json.at("rule"), trial.rule);
+  read_json(json.at("searched"), trial.searched);
+  read_json(json.at("heads"), trial.heads);
+  read_json(json.at("rope_scaling"), trial.rope_scaling);
+  trial.normalizers = json.at("normalizers").dump();
+  trial.tuning = outcome_in(json.at("tuning"));
+  if (const Json& held_out = json.at("held_out"); !held_out.is_null()) trial.held_out = outcome_in(held_out);
+  if (const auto setting = json.find("llama_cpp"); setting != json.end()) read_json(*setting, trial.llama_cpp);
+  return trial;
+}
+
+TriedRule tried_rule_of(const FixTrial& trial, std::string_view name, std::int64_t layers, std::int64_t heads) {
+  return {.name = trial.rule,
+          .table = {.normalizers = model::parse_normalizer_table(trial.normalizers, name, layers, heads),
+                    .rope = trial.rope_scaling.value_or(""),
+                    .changed = trial.heads},
+          .searched = trial.searched,
+          .tuning = trial.tuning,
+          .held_out = trial.held_out};
+}
+
+}  // namespace audit
+
+Json to_json(const FixResult& result) {
+  Json json = header_of(kFixSchema, result.provenance);
+  json["settings"] = audit::to_json(result.settings);
+  json["complete"] = result.complete;
+  if (result.complete) {
+    json["answer"] = answer_json(result);
+    json["survey"] = json_of(result.survey);
+  }
+  json["trials"] = Json::array();
+  for (std::size_t i = 0; i < result.trials.size(); ++i)
+    json["trials"].push_back(result.complete && i > 0 ? judged_json(result, i) : trial_json(result.trials[i]));
+  return json;
+}
+
+FixResult fix_result(const Json& json) {
+  return read_results(json, kFixSchema, [](const Json& results) {
+    const Json& settings = results.at("settings");
+    FixResult result{.provenance = provenance_in(results), .settings = {.model = model_settings_in(settings.at("model"))}};
+    each_setting(result.settings, internal::Reader{settings});
+    read_json(results.at("complete"), result.complete);
+    for (const Json& trial : results.at("trials")) result.trials.push_back(audit::fix_trial_in(trial));
+    if (result.complete) {
+      read_json(results.at("survey"), result.survey);
+      check_complete(result);
+    }
+    return result;
+  });
+}
+
+}  // namespace sharpmax

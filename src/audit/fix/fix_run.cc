@@ -15,25 +15,9 @@ bool same(const RuleTable& a, const RuleTable& b) {
   return a.normalizers == b.normalizers && a.rope == b.rope;
 }
 
-// A session keeps the angles that it was made with, so the model can have its own back at once.
-class OtherRope {
- public:
-  OtherRope(model::Model& model, const std::string& rope)
-      : model_(model), before_(model.configuration().rope.scaling) {
-    if (!rope.empty()) model.set_rope(model::parse_rope_scaling(rope, model.configuration().context));
-  }
-  ~OtherRope() { model_.set_rope(before_); }
-  OtherRope(const OtherRope&) = delete;
-  OtherRope& operator=(const OtherRope&) = delete;
-
- private:
-  model::Model& model_;
-  model::RopeScaling before_;
-};
-
 }  // namespace
 
-FixRun::FixRun(model::Model& model, FixPlan plan, const model::SessionSettings& settings,
+FixRun::FixRun(const model::Model& model, FixPlan plan, const model::SessionSettings& settings,
                std::vector<TriedRule> earlier)
     : model_(model), plan_(std::move(plan)), settings_(settings), trials_(std::move(earlier)) {
   settings_.capacity = plan_.material.room(model.tokenizer());
@@ -50,13 +34,11 @@ std::int64_t FixRun::whole_cost() const {
 Outcome FixRun::measure(const TriedRule& trial, Part part, const FixListener& listener) {
   model::SessionSettings settings = settings_;
   settings.normalizers = trial.table.normalizers;
-  std::optional<model::Session> session;
-  {
-    const OtherRope rope(model_, trial.table.rope);
-    session.emplace(model_, settings);
-  }
+  if (!trial.table.rope.empty())
+    settings.rope_scaling = model::parse_rope_scaling(trial.table.rope, model_.configuration().context);
+  model::Session session(model_, settings);
   const std::int64_t whole = whole_cost();
-  Outcome outcome = try_on(*session, plan_.material, part, [&](std::int64_t cost) {
+  Outcome outcome = try_on(session, plan_.material, part, [&](std::int64_t cost) {
     if (listener.on_cost) listener.on_cost(trial.name, done_ + cost, whole);
   });
   done_ += plan_.material.cost(part);

@@ -38,7 +38,7 @@ class FixRun {
  public:
   // `settings`: capacity and normalizers are set here. `earlier`: trials of an interrupted run of the same
   // plan.
-  FixRun(model::Model& model, FixPlan plan, const model::SessionSettings& settings,
+  FixRun(const model::Model& model, FixPlan plan, const model::SessionSettings& settings,
          std::vector<TriedRule> earlier);
 
   // Does what is left. Error{bad_file} where an earlier trial is not the one that comes at its place.
@@ -60,7 +60,7 @@ class FixRun {
   Outcome measure(const TriedRule& trial, Part part, const FixListener& listener);
   std::int64_t whole_cost() const;
 
-  model::Model& model_;
+  const model::Model& model_;
   FixPlan plan_;
   model::SessionSettings settings_;
   HeadSurvey survey_;

@@ -47,15 +47,15 @@ Question question_of(const model::Tokenizer& tokenizer, std::string_view line, c
     json = nlohmann::json::parse(line);
   } catch (const nlohmann::json::exception&) {
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: not JSON: {}; {{\"prompt\": ..., \"answer\": ...}} was wanted", where,
+                fmt::format("{}: not JSON: {}; expected {{\"prompt\": ..., \"answer\": ...}}", where,
                             in_quotes(line)));
   }
   if (!json.is_object())
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: not an object; {{\"prompt\": ..., \"answer\": ...}} was wanted", where));
+                fmt::format("{}: not an object; expected {{\"prompt\": ..., \"answer\": ...}}", where));
   for (const auto& item : json.items())
     if (item.key() != "prompt" && item.key() != "answer")
-      throw Error(ErrorCode::bad_file, fmt::format("{}: {} is unknown; prompt and answer were wanted", where,
+      throw Error(ErrorCode::bad_file, fmt::format("{}: {} is unknown; expected prompt and answer", where,
                                                    in_quotes(item.key())));
   Question question;
   question.prompt = tokens_of_prompt(tokenizer, text_at(json, "prompt", where));
@@ -107,7 +107,7 @@ void add_text(Material& material, const model::Tokenizer& tokenizer, std::span<c
   if (each < kLeastTokens)
     throw Error(
         ErrorCode::bad_argument,
-        fmt::format("the text has {} tokens; at least {} were wanted: half to choose by, half held out",
+        fmt::format("the text has {} tokens; it must have at least {}, half of them to choose by, half held out",
                     there, 2 * kLeastTokens));
   const auto half = static_cast<std::size_t>(each);
   material.tuning = chunks_of(tokenizer, text.first(half), length);
@@ -142,7 +142,7 @@ void add_task_file(Material& material, const model::Tokenizer& tokenizer, std::s
   }
   if (questions.size() < 2)
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: it has {} questions; at least 2 were wanted, to choose by and held out",
+                fmt::format("{}: it has {} questions; it must have at least 2, one to choose by and one held out",
                             name, questions.size()));
   shuffle(questions, seed);
   TaskSet task;

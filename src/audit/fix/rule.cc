@@ -50,12 +50,12 @@ void check_heads(const Rule& rule, const model::Configuration& c) {
   if (heads == "steepest" || kind_of(heads)) return;
   if (!heads.starts_with(kLayersWord))
     refuse(rule.text,
-           fmt::format("there are no heads {}; all, steepest, sink, local, sharp, dispersing, mixed, "
-                       "layers=A-B, or one of these after but- were wanted",
+           fmt::format("there are no heads {}; expected all, steepest, sink, local, sharp, dispersing, mixed, "
+                       "layers=A-B, or one of these after but-",
                        in_quotes(heads)));
   const auto range = layer_range(heads.substr(kLayersWord.size()));
   if (!range || range->first < 0 || range->last >= c.layers)
-    refuse(rule.text, fmt::format("{}: layers 0 to {} are there", in_quotes(heads), c.layers - 1));
+    refuse(rule.text, fmt::format("{}: the model has layers 0 to {}", in_quotes(heads), c.layers - 1));
 }
 
 // Whether the rule is for this head.

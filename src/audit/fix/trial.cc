@@ -8,7 +8,7 @@ namespace sharpmax::audit {
 std::vector<TextRun> runs_of(std::span<const float> losses) {
   std::vector<TextRun> runs;
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    const std::int64_t from = (static_cast<std::int64_t>(i) + 1) / model::kRunLength * model::kRunLength;
+    const std::int64_t from = (static_cast<std::int64_t>(i) + 1) / sharpmax::kRunLength * sharpmax::kRunLength;
     if (runs.empty() || runs.back().from != from) runs.push_back({.from = from});
     runs.back().loss += static_cast<double>(losses[i]);
     ++runs.back().tokens;

@@ -10,14 +10,14 @@ namespace sharpmax::audit {
 
 ReadingPlan plan_reading(std::vector<std::int64_t> lengths, std::int64_t text_tokens,
                          std::int64_t most_excerpts) {
-  if (lengths.empty()) throw Error(ErrorCode::bad_argument, "no lengths were given; at least one was wanted");
+  if (lengths.empty()) throw Error(ErrorCode::bad_argument, "no lengths were given; there must be at least one");
   for (const std::int64_t length : lengths)
     if (length < kLeastLength)
       throw Error(ErrorCode::bad_argument,
-                  fmt::format("length {}: at least {} tokens were wanted", length, kLeastLength));
+                  fmt::format("length {} is too short; it must be at least {} tokens", length, kLeastLength));
   if (text_tokens < kLeastLength)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("the text has {} tokens; at least {} were wanted", text_tokens, kLeastLength));
+                fmt::format("the text has {} tokens; it must have at least {}", text_tokens, kLeastLength));
   for (std::int64_t& length : lengths) length = std::min(length, text_tokens);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sharpmax/audit.h"
+
 namespace sharpmax::audit {
 
 struct ReadingPlan {
@@ -18,7 +20,6 @@ struct ReadingPlan {
 // text. Error{bad_argument} for no lengths, or a text of fewer than kLeastLength tokens.
 ReadingPlan plan_reading(std::vector<std::int64_t> lengths, std::int64_t text_tokens,
                          std::int64_t most_excerpts);
-inline constexpr std::int64_t kLeastLength = 16;
 
 // Powers of two from 64 to the longest, and the longest.
 std::vector<std::int64_t> default_lengths(std::int64_t longest);

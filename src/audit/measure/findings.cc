@@ -9,7 +9,30 @@
 #include "sharpmax/error.h"
 #include "theory/dispersion.h"
 
-namespace sharpmax::audit {
+namespace sharpmax {
+
+std::string_view name_of(Blunting::How how) {
+  switch (how) {
+    case Blunting::How::from_start:
+      return "from the start";
+    case Blunting::How::measured:
+      return "measured";
+    case Blunting::How::forecast:
+      return "forecast";
+    case Blunting::How::not_foreseen:
+      return "not foreseen";
+    case Blunting::How::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+std::int64_t Findings::count(HeadKind kind) const {
+  return std::count_if(by_head.begin(), by_head.end(),
+                       [&](const HeadFindings& head) { return head.kind == kind; });
+}
+
+namespace audit {
 namespace {
 
 std::vector<double> medians_of(const HeadFindings& head, RowField field) {
@@ -78,49 +101,29 @@ void check_forecasts(Findings& findings, std::span<const std::vector<double>> pe
   findings.damping = choose_damping(lengths.first(known), within);
 }
 
+double peak_bound(const HeadSummary& summary) {
+  const double keys = summary[RowField::keys].median, spread = summary[RowField::spread].median;
+  if (!std::isfinite(keys) || !std::isfinite(spread)) return kNaN;
+  return theory::dispersion_range(spread, keys).high;
+}
+
+void sum_up_heads(Findings& findings) {
+  findings.blunt_heads.assign(findings.lengths.size(), 0);
+  for (std::size_t i = 0; i < findings.lengths.size(); ++i) {
+    for (std::size_t field = 0; field < kPlainFields; ++field) {
+      std::vector<double> values;
+      for (const HeadFindings& head : findings.by_head) values.push_back(head.at[i].fields[field].median);
+      findings.median_over_heads[field].push_back(quantile(values, 0.5));
+    }
+    for (const HeadFindings& head : findings.by_head)
+      findings.blunt_heads[i] += head.at[i][RowField::peak_outside].median < findings.thresholds.blunt;
+  }
+}
+
 }  // namespace
 
-std::string_view name_of(Blunting::How how) {
-  switch (how) {
-    case Blunting::How::from_start:
-      return "from the start";
-    case Blunting::How::measured:
-      return "measured";
-    case Blunting::How::forecast:
-      return "forecast";
-    case Blunting::How::not_foreseen:
-      return "not foreseen";
-    case Blunting::How::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
-std::vector<double> Findings::typical(RowField field) const {
-  std::vector<double> by_length;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    std::vector<double> values;
-    for (const HeadFindings& head : by_head) values.push_back(head.at[i][field].median);
-    by_length.push_back(quantile(values, 0.5));
-  }
-  return by_length;
-}
-
-std::vector<std::int64_t> Findings::blunt_heads() const {
-  std::vector<std::int64_t> counts(lengths.size());
-  for (const HeadFindings& head : by_head)
-    for (std::size_t i = 0; i < lengths.size(); ++i)
-      counts[i] += head.at[i][RowField::peak_outside].median < thresholds.blunt;
-  return counts;
-}
-
-std::int64_t Findings::count(HeadKind kind) const {
-  return std::count_if(by_head.begin(), by_head.end(),
-                       [&](const HeadFindings& head) { return head.kind == kind; });
-}
-
 Findings find(const ReadingPlan& plan, const Readings& readings, const model::Configuration& c,
-              const Thresholds& thresholds) {
+              const Thresholds& thresholds, bool softmax) {
   const std::vector<std::size_t> finished = finished_lengths(readings);
   if (finished.empty()) throw Error(ErrorCode::bad_argument, "no length has been read yet");
   Findings findings{.trained = c.context, .layers = c.layers, .heads = c.heads, .thresholds = thresholds};
@@ -136,6 +139,7 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
       std::vector<const KeptRows*> rows;
       for (const auto& excerpt : readings) rows.push_back(&*excerpt[i]);
       head.at.push_back(summarise(rows, c.heads, head.place.layer, head.place.head));
+      head.at.back().peak_bound = softmax ? peak_bound(head.at.back()) : kNaN;
     }
   });
   std::vector<std::vector<double>> peaks;
@@ -151,13 +155,9 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
     head.blunting = blunting_of({findings.lengths, peaks[h]}, thresholds.blunt, findings.damping);
     head.kind = kind_of(signs_of(head, kinds_at), thresholds);
   }
+  sum_up_heads(findings);
   return findings;
 }
 
-double peak_bound(const Findings& findings, const HeadSummary& summary) {
-  const double keys = summary[RowField::keys].median, spread = summary[RowField::spread].median;
-  if (!findings.softmax || !std::isfinite(keys) || !std::isfinite(spread)) return kNaN;
-  return theory::dispersion_range(spread, keys).high;
-}
-
-}  // namespace sharpmax::audit
+}  // namespace audit
+}  // namespace sharpmax

@@ -1,11 +1,16 @@
 #include "audit/measure/findings_json.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "audit/measure/six_digits.h"
+#include "base/in_quotes.h"
+#include "job/json_members.h"
 
 namespace sharpmax::audit {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <class Values>
 Json numbers(const Values& values) {
@@ -14,7 +19,7 @@ Json numbers(const Values& values) {
   return list;
 }
 
-// One list a statistic, over lengths.
+// One list per part of a statistic, over lengths.
 Json field_json(const HeadFindings& head, RowField field) {
   const auto over_lengths = [&](double FieldSummary::*part) {
     Json list = Json::array();
@@ -28,7 +33,7 @@ Json field_json(const HeadFindings& head, RowField field) {
           {"upper_quartile", over_lengths(&FieldSummary::upper_quartile)}};
 }
 
-Json head_json(const Findings& findings, const HeadFindings& head) {
+Json head_json(const HeadFindings& head) {
   Json json{
       {"layer", head.place.layer},
       {"head", head.place.head},
@@ -41,7 +46,7 @@ Json head_json(const Findings& findings, const HeadFindings& head) {
     json[std::string(kFieldNames[i])] = field_json(head, static_cast<RowField>(i));
   Json bounds = Json::array(), gaps = Json::array();
   for (const HeadSummary& summary : head.at) {
-    bounds.push_back(six_digits(peak_bound(findings, summary)));
+    bounds.push_back(six_digits(summary.peak_bound));
     gaps.push_back(numbers(summary.gap_counts));
   }
   json["peak_bound"] = bounds;
@@ -59,30 +64,127 @@ Json errors_json(const ForecastErrors& e) {
           {"power_law", {{"median", six_digits(e.power_law)}, {"ninetieth", six_digits(e.power_law_90)}}}};
 }
 
+[[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::bad_file, sentence); }
+
+// The value that has the name in json[key].
+template <class Value>
+Value value_named(const Json& json, const char* key, std::initializer_list<Value> values) {
+  const std::string& name = json.at(key).get_ref<const std::string&>();
+  std::vector<std::string_view> names;
+  for (const Value value : values) {
+    if (name == name_of(value)) return value;
+    names.push_back(name_of(value));
+  }
+  refuse(fmt::format("{} of a head is {}; it must be one of {}", key, in_quotes(name), fmt::join(names, ", ")));
+}
+
+void read_field_summaries(const Json& json, RowField field, HeadFindings& head) {
+  for (std::size_t i = 0; i < head.at.size(); ++i) {
+    FieldSummary& summary = head.at[i].fields[static_cast<std::size_t>(field)];
+    read_json(json.at("median").at(i), summary.median);
+    read_json(json.at("low").at(i), summary.low);
+    read_json(json.at("high").at(i), summary.high);
+    read_json(json.at("lower_quartile").at(i), summary.lower_quartile);
+    read_json(json.at("upper_quartile").at(i), summary.upper_quartile);
+  }
+}
+
+HeadFindings head_in(const Json& json, std::size_t lengths) {
+  using How = Blunting::How;
+  HeadFindings head{.at = std::vector<HeadSummary>(lengths)};
+  read_json(json.at("layer"), head.place.layer);
+  read_json(json.at("head"), head.place.head);
+  head.kind = value_named(
+      json, "kind", {HeadKind::sink, HeadKind::local, HeadKind::sharp, HeadKind::dispersing, HeadKind::mixed});
+  read_json(json.at("entropy_slope"), head.entropy_slope);
+  read_json(json.at("entropy_slope_outside"), head.entropy_slope_outside);
+  read_json(json.at("peak_slope"), head.peak_slope);
+  head.blunting.how = value_named(json.at("blunting"), "how",
+                                  {How::from_start, How::measured, How::forecast, How::not_foreseen, How::unknown});
+  read_json(json.at("blunting").at("length"), head.blunting.length);
+  for (std::size_t i = 0; i < kPlainFields; ++i)
+    read_field_summaries(json.at(std::string(kFieldNames[i])), static_cast<RowField>(i), head);
+  for (std::size_t i = 0; i < lengths; ++i) {
+    read_json(json.at("peak_bound").at(i), head.at[i].peak_bound);
+    for (std::size_t gap = 0; gap < kGapOctaves.size(); ++gap)
+      read_json(json.at("gap_counts").at(i).at(gap), head.at[i].gap_counts[gap]);
+  }
+  return head;
+}
+
+ForecastErrors errors_in(const Json& json) {
+  ForecastErrors e;
+  read_json(json.at("from"), e.from);
+  read_json(json.at("to"), e.to);
+  read_json(json.at("heads"), e.heads);
+  read_json(json.at("damping"), e.damping);
+  const auto read_both = [&](const char* name, double& median, double& ninetieth) {
+    read_json(json.at(name).at("median"), median);
+    read_json(json.at(name).at("ninetieth"), ninetieth);
+  };
+  read_both("ours", e.ours, e.ours_90);
+  read_both("no_change", e.no_change, e.no_change_90);
+  read_both("power_law", e.power_law, e.power_law_90);
+  return e;
+}
+
+// Heads stand in the order of layers, so that [layer, head] finds them.
+void check_places(const Findings& f) {
+  for (std::size_t i = 0; i < f.by_head.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    if (f.by_head[i].place != HeadPlace{at / f.heads, at % f.heads})
+      refuse(fmt::format("the head at place {} is {}.{}; heads must be in the order of layers", i, f.by_head[i].place.layer,
+                         f.by_head[i].place.head));
+  }
+}
+
 }  // namespace
 
+void check_head_count(std::size_t found, std::int64_t layers, std::int64_t heads) {
+  const auto count = static_cast<std::int64_t>(found);
+  if (layers < 1 || heads < 1 || count % heads != 0 || count / heads != layers)
+    refuse(fmt::format("the results have {} heads; their model has {} layers of {}", found, layers, heads));
+}
+
+Findings findings_in(const Json& json, std::int64_t layers, std::int64_t heads) {
+  Findings f{.layers = layers, .heads = heads};
+  read_json(json.at("lengths"), f.lengths);
+  read_json(json.at("trained_context"), f.trained);
+  read_json(json.at("excerpts"), f.excerpts);
+  read_json(json.at("thresholds"), f.thresholds);
+  read_json(json.at("blunt_heads"), f.blunt_heads);
+  read_json(json.at("forecast").at("damping"), f.damping);
+  for (std::size_t i = 0; i < kPlainFields; ++i)
+    read_json(json.at("median_over_heads").at(std::string(kFieldNames[i])), f.median_over_heads[i]);
+  for (const Json& errors : json.at("forecast").at("errors")) f.forecasts.push_back(errors_in(errors));
+  for (const Json& head : json.at("heads")) f.by_head.push_back(head_in(head, f.lengths.size()));
+  if (f.lengths.empty()) refuse("the results have findings and no length");
+  for (const auto& medians : f.median_over_heads)
+    if (medians.size() != f.lengths.size())
+      refuse(fmt::format("median_over_heads has {} lengths; it must have {}", medians.size(), f.lengths.size()));
+  if (f.blunt_heads.size() != f.lengths.size())
+    refuse(fmt::format("blunt_heads has {} lengths; it must have {}", f.blunt_heads.size(), f.lengths.size()));
+  check_head_count(f.by_head.size(), layers, heads);
+  check_places(f);
+  return f;
+}
+
 Json to_json(const Findings& f) {
-  const Thresholds& t = f.thresholds;
   Json json{{"lengths", numbers(f.lengths)},
             {"trained_context", f.trained},
             {"excerpts", f.excerpts},
-            {"thresholds",
-             {{"blunt", t.blunt},
-              {"sink", t.sink},
-              {"local", t.local},
-              {"sharp", t.sharp},
-              {"dispersing", t.dispersing}}}};
+            {"thresholds", json_of(f.thresholds)}};
   Json typical;
   for (std::size_t i = 0; i < kPlainFields; ++i)
     typical[std::string(kFieldNames[i])] = numbers(f.typical(static_cast<RowField>(i)));
   json["median_over_heads"] = typical;
-  json["blunt_heads"] = f.blunt_heads();
+  json["blunt_heads"] = f.blunt_heads;
   for (const HeadKind kind : kHeadKinds) json["kinds"][std::string(name_of(kind))] = f.count(kind);
   json["forecast"] = {{"damping", f.damping}, {"errors", Json::array()}};
   for (const ForecastErrors& errors : f.forecasts) json["forecast"]["errors"].push_back(errors_json(errors));
   json["gaps"] = kGapOctaves;
   json["heads"] = Json::array();
-  for (const HeadFindings& head : f.by_head) json["heads"].push_back(head_json(f, head));
+  for (const HeadFindings& head : f.by_head) json["heads"].push_back(head_json(head));
   return json;
 }
 

@@ -6,9 +6,10 @@
 // heads, chosen where the truth is known: from the shorter of the measured lengths to the longer ones.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
+
+#include "sharpmax/audit.h"
 
 namespace sharpmax::audit {
 
@@ -25,16 +26,6 @@ double log_slope(const Curve& curve);
 
 double forecast(const Curve& curve, double length, double damping);
 
-// How far forecasts from the lengths up to `from` are off at `to`: medians and 90th percentiles, over heads,
-// of the factor exp|ln forecast - ln measured|.
-struct ForecastErrors {
-  std::int64_t from = 0, to = 0;
-  std::int64_t heads = 0;  // that have values at both
-  double damping = 0;      // chosen on lengths up to `from` alone
-  double ours = 0, ours_90 = 0;
-  double no_change = 0, no_change_90 = 0;
-  double power_law = 0, power_law_90 = 0;
-};
 // values[head] are the medians of one head at `lengths`.
 ForecastErrors check_forecast(std::span<const double> lengths, std::span<const std::vector<double>> values,
                               std::size_t from, std::size_t to);

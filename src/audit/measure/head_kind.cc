@@ -1,6 +1,6 @@
 #include "audit/measure/head_kind.h"
 
-namespace sharpmax::audit {
+namespace sharpmax {
 
 std::string_view name_of(HeadKind kind) {
   switch (kind) {
@@ -18,6 +18,8 @@ std::string_view name_of(HeadKind kind) {
   return "mixed";
 }
 
+namespace audit {
+
 HeadKind kind_of(const KindSigns& signs, const Thresholds& t) {
   if (signs.first > t.sink) return HeadKind::sink;
   if (signs.near_outside > t.local) return HeadKind::local;
@@ -26,4 +28,5 @@ HeadKind kind_of(const KindSigns& signs, const Thresholds& t) {
   return HeadKind::mixed;
 }
 
-}  // namespace sharpmax::audit
+}  // namespace audit
+}  // namespace sharpmax

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/float16.h"
+#include "model/job/text_request.h"
 #include "sharpmax/error.h"
 #include "statistics/quantiles.h"
 
@@ -103,14 +104,14 @@ Sketches sketch_heads(model::Session& session, std::span<const model::Token> exc
   const auto tokens = static_cast<std::int64_t>(excerpt.size());
   if (tokens < 1 || session.block() < tokens)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("sketch_heads: {} tokens; from 1 to the session's block of {} were wanted",
+                fmt::format("sketch_heads: {} tokens; there must be from 1 to the session's block of {}",
                             tokens, session.block()));
   const model::Configuration& c = session.model().configuration();
-  Sketches sketches{.tokens = {excerpt.begin(), excerpt.end()},
-                    .map_size = std::min(kSketchMap, tokens),
+  Sketches sketches{.map_size = std::min(kSketchMap, tokens),
                     .rows = sketched_rows(tokens),
                     .heads_per_layer = c.heads,
                     .heads = std::vector<HeadSketch>(static_cast<std::size_t>(c.layers * c.heads))};
+  for (const model::Token token : excerpt) sketches.tokens.push_back(model::token_text(session.model(), token));
   SketchWatch watch(sketches);
   const model::Watching watching(session, watch);
   session.rewind(0);

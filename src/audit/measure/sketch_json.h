@@ -1,15 +1,13 @@
 // Sketches of heads as the section "sketches" of the results; docs/audit.md has its fields.
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <span>
-#include <string>
-
-#include "audit/measure/head_sketch.h"
+#include "sharpmax/audit.h"
 
 namespace sharpmax::audit {
 
-// texts: of every token of the excerpt, any bytes; what is no UTF-8 becomes U+FFFD.
-nlohmann::ordered_json to_json(const Sketches& sketches, std::span<const std::string> texts);
+// Texts of tokens may be any bytes; those that are not UTF-8 become U+FFFD. Weights of a map lose digits: map_json().
+Json to_json(const Sketches& sketches);
+// Of a model with so many layers, and heads in each. Throws Error{bad_file}, and JSON's exceptions.
+Sketches sketches_in(const Json& json, std::int64_t layers, std::int64_t heads);
 
 }  // namespace sharpmax::audit

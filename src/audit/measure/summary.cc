@@ -20,7 +20,7 @@ std::vector<Run> runs_of(std::span<const KeptRows* const> excerpts) {
   for (std::size_t e = 0; e < excerpts.size(); ++e) {
     const auto& positions = excerpts[e]->positions;
     for (std::size_t i = 0; i < positions.size(); ++i) {
-      if (i == 0 || positions[i] / kRunLength != positions[i - 1] / kRunLength) runs.push_back({e, i, 0});
+      if (i == 0 || positions[i] / kRowsRunLength != positions[i - 1] / kRowsRunLength) runs.push_back({e, i, 0});
       ++runs.back().count;
     }
   }
@@ -44,7 +44,6 @@ double quantile(std::span<double> values, double share) {
 HeadSummary summarise(std::span<const KeptRows* const> excerpts, std::int64_t heads, std::int64_t layer,
                       std::int64_t head) {
   HeadSummary summary;
-  for (const KeptRows* rows : excerpts) summary.rows += static_cast<std::int64_t>(rows->positions.size());
   const std::vector<Run> runs = runs_of(excerpts);
   std::vector<double> all, part, medians;
   for (std::size_t field = 0; field < kRowFields; ++field) {

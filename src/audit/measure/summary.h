@@ -1,7 +1,6 @@
 // Rows of one head at one length, in a few numbers.
 #pragma once
 
-#include <array>
 #include <span>
 #include <vector>
 
@@ -9,23 +8,10 @@
 
 namespace sharpmax::audit {
 
-struct FieldSummary {
-  double median = 0, lower_quartile = 0, upper_quartile = 0;  // over rows; NaN where no row has a value
-  // 95 % of the median, from the order of the medians of runs of kRunLength tokens: neighbours are not
-  // independent, and rows of SmolLM2 that far apart are (docs/audit.md). NaN below six runs.
-  double low = 0, high = 0;
-};
-inline constexpr std::int64_t kRunLength = 8;
+// Tokens of a run, over which intervals of medians are made: rows of SmolLM2 that far apart are independent (docs/audit.md).
+inline constexpr std::int64_t kRowsRunLength = 8;
 
-struct HeadSummary {
-  std::int64_t rows = 0;
-  std::array<FieldSummary, kPlainFields> fields;
-  std::array<double, kGapOctaves.size()> gap_counts{};  // medians
-
-  const FieldSummary& operator[](RowField field) const { return fields[static_cast<std::size_t>(field)]; }
-};
-
-// Of the same length in every excerpt that was read so far.
+// Of the same length in every excerpt that was read so far; without peak_bound.
 HeadSummary summarise(std::span<const KeptRows* const> excerpts, std::int64_t heads, std::int64_t layer,
                       std::int64_t head);
 

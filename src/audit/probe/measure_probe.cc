@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "audit/measure/head_kind.h"
 #include "audit/probe/item_attention.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -33,11 +35,11 @@ void divide(std::vector<double>& sums, double by) {
 
 std::int64_t probe_room(std::int64_t length) { return length + kAnswerRoom; }
 
-ProbeResult measure_probe(model::Session& session, const Probe& probe, std::int64_t length,
+ProbedLength measure_probe(model::Session& session, const Probe& probe, std::int64_t length,
                           std::int64_t count, const std::function<void(const ProbeProgress&)>& on_progress) {
   const model::Configuration& c = session.model().configuration();
   const auto questions = probe_questions(session.model(), probe, length, count);
-  ProbeResult result{.length = length, .questions = static_cast<std::int64_t>(questions.size())};
+  ProbedLength result{.length = length, .questions = static_cast<std::int64_t>(questions.size())};
   ItemAttention attention(c.layers, c.heads);
   session.rewind(0);
   Examiner examiner(session);
@@ -65,24 +67,30 @@ ProbeResult measure_probe(model::Session& session, const Probe& probe, std::int6
   const auto asked = static_cast<double>(questions.size());
   for (auto* sums : {&result.asking_weight, &result.asking_first, &result.answering_weight})
     divide(*sums, asked);
-  result.share = share_interval(result.right, result.questions);
+  const Interval share = share_interval(result.right, result.questions);
+  result.low = share.low;
+  result.high = share.high;
   return result;
 }
 
-std::int64_t heads_of(const ProbeResult& result, HeadKind kind) {
-  return std::count_if(result.answering_signs.begin(), result.answering_signs.end(),
-                       [&](const KindSigns& signs) { return kind_of(signs, {}) == kind; });
+}  // namespace sharpmax::audit
+
+namespace sharpmax {
+
+std::int64_t heads_of(const ProbedLength& at, HeadKind kind) {
+  return std::count_if(at.answering_signs.begin(), at.answering_signs.end(),
+                       [&](const KindSigns& signs) { return audit::kind_of(signs, {}) == kind; });
 }
 
-std::vector<ItemHead> best_heads(const ProbeResult& result, std::int64_t heads, std::size_t count) {
+std::vector<ItemHead> best_heads(const ProbedLength& at, std::int64_t heads, std::size_t count) {
   std::vector<ItemHead> all;
-  for (std::size_t i = 0; i < result.asking_weight.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    all.push_back({{at / heads, at % heads},
-                   result.asking_weight[i],
-                   result.asking_first[i],
-                   result.answering_weight[i],
-                   kind_of(result.answering_signs[i], {})});
+  for (std::size_t i = 0; i < at.asking_weight.size(); ++i) {
+    const auto place = static_cast<std::int64_t>(i);
+    all.push_back({{place / heads, place % heads},
+                   at.asking_weight[i],
+                   at.asking_first[i],
+                   at.answering_weight[i],
+                   audit::kind_of(at.answering_signs[i], {})});
   }
   std::stable_sort(all.begin(), all.end(), [](const ItemHead& a, const ItemHead& b) {
     return a.answering_weight > b.answering_weight;
@@ -91,4 +99,4 @@ std::vector<ItemHead> best_heads(const ProbeResult& result, std::int64_t heads, 
   return all;
 }
 
-}  // namespace sharpmax::audit
+}  // namespace sharpmax

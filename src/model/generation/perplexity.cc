@@ -6,7 +6,7 @@
 #include "model/generation/sampler.h"
 #include "statistics/significance.h"
 
-namespace sharpmax::model {
+namespace sharpmax {
 namespace {
 
 constexpr std::int64_t kFirstEdge = 128, kEdgeFactor = 4;
@@ -47,6 +47,24 @@ std::int64_t longest_of(std::span<const ChunkLosses> chunks) {
 
 }  // namespace
 
+std::vector<PositionBucket> buckets_of(std::span<const ChunkLosses> chunks) {
+  const std::int64_t longest = longest_of(chunks);
+  std::vector<PositionBucket> buckets;
+  for (std::int64_t from = 0, to = kFirstEdge; from < longest; from = to, to *= kEdgeFactor) {
+    const PositionBucket bucket = bucket_between(chunks, from, to);
+    if (bucket.tokens > 0) buckets.push_back(bucket);
+  }
+  return buckets;
+}
+
+PositionBucket bucket_of_all(std::span<const ChunkLosses> chunks) {
+  return bucket_between(chunks, 0, longest_of(chunks) + 1);
+}
+
+}  // namespace sharpmax
+
+namespace sharpmax::model {
+
 double loss_of(std::span<const float> logits, Token token) {
   float top = -std::numeric_limits<float>::infinity();
   for (const float logit : logits) top = std::max(top, logit);
@@ -70,20 +88,6 @@ ChunkLosses chunk_losses(Session& session, std::span<const Token> chunk, std::in
                          if (on_token) on_token(position + 1);
                        });
   return result;
-}
-
-std::vector<PositionBucket> buckets_of(std::span<const ChunkLosses> chunks) {
-  const std::int64_t longest = longest_of(chunks);
-  std::vector<PositionBucket> buckets;
-  for (std::int64_t from = 0, to = kFirstEdge; from < longest; from = to, to *= kEdgeFactor) {
-    const PositionBucket bucket = bucket_between(chunks, from, to);
-    if (bucket.tokens > 0) buckets.push_back(bucket);
-  }
-  return buckets;
-}
-
-PositionBucket bucket_of_all(std::span<const ChunkLosses> chunks) {
-  return bucket_between(chunks, 0, longest_of(chunks) + 1);
 }
 
 }  // namespace sharpmax::model

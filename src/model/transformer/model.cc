@@ -176,6 +176,7 @@ Model::Model(const std::filesystem::path& path)
       weights_(find_weights(*file_, configuration_)) {}
 
 const Tokenizer& Model::tokenizer() const {
+  const std::lock_guard lock(*making_);
   if (!tokenizer_) tokenizer_ = make_tokenizer(*file_);
   return *tokenizer_;
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -56,7 +57,7 @@ class Model {
   const ModelFile& file() const noexcept { return *file_; }
   const Configuration& configuration() const noexcept { return configuration_; }
   const Weights& weights() const noexcept { return weights_; }
-  // Made when first asked for: a model can run without one. Not to be called by two threads at once.
+  // Made when first asked for: a model can run without one.
   const Tokenizer& tokenizer() const;
 
   void set_rope(const RopeScaling& scaling) { configuration_.rope.scaling = scaling; }
@@ -66,6 +67,7 @@ class Model {
   std::unique_ptr<const ModelFile> file_;
   Configuration configuration_;
   Weights weights_;
+  std::unique_ptr<std::mutex> making_ = std::make_unique<std::mutex>();  // of the tokenizer, by several threads
   mutable std::unique_ptr<const Tokenizer> tokenizer_;
 };
 

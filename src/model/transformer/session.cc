@@ -40,6 +40,12 @@ std::int64_t capacity_of(const Configuration& c, std::int64_t wanted) {
   return capacity;
 }
 
+Rope rope_of(const Configuration& c, const SessionSettings& settings) {
+  Rope rope = c.rope;
+  if (settings.rope_scaling) rope.scaling = *settings.rope_scaling;
+  return rope;
+}
+
 std::size_t room(std::int64_t tokens, std::int64_t width) { return static_cast<std::size_t>(tokens * width); }
 
 }  // namespace
@@ -52,7 +58,7 @@ Session::Session(const Model& model, const SessionSettings& settings)
       cache_(c_, capacity_of(c_, settings.capacity), settings.cache),
       runs_(runs_of(c_, settings.normalizers)),
       on_layer_(settings.on_layer),
-      rope_(c_.rope),
+      rope_(rope_of(c_, settings)),
       workspace_(threads_),
       features_(room(block_, c_.width)),
       normed_(room(block_, c_.width)),

@@ -51,6 +51,7 @@ struct SessionSettings {
   CacheType cache = CacheType::float32;
   int threads = 0;                             // 0: what OpenMP would use
   std::optional<NormalizerTable> normalizers;  // default: softmax
+  std::optional<RopeScaling> rope_scaling;     // default: the model's
   // Called before each layer of each block. It may throw: the tokens of that block then count as not fed.
   std::function<void()> on_layer;
 };

@@ -22,8 +22,6 @@ nlohmann::ordered_json demo_data(const nlohmann::ordered_json& results, std::siz
 nlohmann::ordered_json bound_data(const nlohmann::ordered_json& results, std::size_t room);
 // What the weights of a model prove of its heads.
 nlohmann::ordered_json bound_model_data(const nlohmann::ordered_json& results, std::size_t room);
-// How near attacks came to every bound.
-nlohmann::ordered_json attack_data(const nlohmann::ordered_json& results, std::size_t room);
 // Rules tried on a model: what they change on the text and on the task.
 nlohmann::ordered_json fix_data(const nlohmann::ordered_json& results, std::size_t room);
 // Losses by position.

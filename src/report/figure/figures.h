@@ -7,12 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace sharpmax::report {
+#include "sharpmax/report.h"
 
-struct Figure {
-  std::string name;  // of a file, without its ending
-  std::string svg;   // a whole document
-};
+namespace sharpmax::report {
 
 // Whether a file that begins like this is a figure of ours, and whether one of ours could have this name.
 bool is_figure(std::string_view beginning) noexcept;
@@ -25,7 +22,6 @@ std::vector<Figure> audit_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> demo_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> bound_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> bound_model_figures(const nlohmann::ordered_json& results);
-std::vector<Figure> attack_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> fix_figures(const nlohmann::ordered_json& results);
 std::vector<Figure> losses_figures(const nlohmann::ordered_json& results);
 

@@ -7,7 +7,6 @@ const kKinds = new Map([
   ["sharpmax.attend.demo/1", {label: demoLabel, show: showDemo, provenance: showPlainProvenance}],
   ["sharpmax.bound.spread/1", {label: boundLabel, show: showBound, provenance: showPlainProvenance}],
   ["sharpmax.bound.model/1", {label: boundModelLabel, show: showBoundModel, provenance: showPlainProvenance}],
-  ["sharpmax.bound.attack/1", {label: attackLabel, show: showAttack, provenance: showPlainProvenance}],
   ["sharpmax.fix/1", {label: fixLabel, show: showFix, provenance: showPlainProvenance}],
   ["sharpmax.perplexity/1", {label: lossesLabel, show: showLosses, provenance: showPlainProvenance}],
 ]);

@@ -98,14 +98,14 @@ Interval entropies_of(std::span<const FitPoint> points) {
 void check(std::span<const FitPoint> points, int degree, int bins) {
   if (degree < 0 || degree > kLargestFitDegree)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("fit: degree is {}; it must be in 0 .. {}", degree, kLargestFitDegree));
+                fmt::format("degree is {}; it must be from 0 to {}", degree, kLargestFitDegree));
   if (bins < 1)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("fit: the number of bins is {}; it must be 1 or more", bins));
+                fmt::format("the number of bins is {}; it must be at least 1", bins));
   std::vector<double> entropies;
   for (const FitPoint& point : points) {
     if (!std::isfinite(point.entropy) || !std::isfinite(point.beta))
-      throw Error(ErrorCode::unsupported, "fit: an entropy or a temperature is not a finite number");
+      throw Error(ErrorCode::unsupported, "an entropy or a temperature is not a finite number");
     entropies.push_back(point.entropy);
   }
   std::sort(entropies.begin(), entropies.end());
@@ -113,7 +113,7 @@ void check(std::span<const FitPoint> points, int degree, int bins) {
   if (distinct <= degree)
     throw Error(
         ErrorCode::unsupported,
-        fmt::format("fit: {} different entropies were found; a polynomial of degree {} needs at least {}",
+        fmt::format("{} different entropies were found; a polynomial of degree {} needs at least {}",
                     distinct, degree, degree + 1));
 }
 
@@ -174,7 +174,7 @@ PolynomialFit fit_polynomial(std::span<const FitPoint> points, int degree, int b
   }
   if (!solve_least_squares(a, b, columns))
     throw Error(ErrorCode::unsupported,
-                fmt::format("fit: entropies lie too close together for a polynomial of degree {}", degree));
+                fmt::format("entropies lie too close together for a polynomial of degree {}", degree));
   fit.polynomial = in_powers(std::span(b).first(columns), slope, offset);
   round_coefficients(fit.polynomial, fit.entropy.high, rounding);
   describe_residuals(points, bins, fit);

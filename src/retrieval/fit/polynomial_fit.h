@@ -5,22 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "sharpmax/fit.h"
 #include "statistics/significance.h"
 
 namespace sharpmax::retrieval {
-
-inline constexpr int kLargestFitDegree = 8;
-
-// The head got this set wrong under softmax, whose entropy was `entropy`; it would have done best at `beta`.
-struct FitPoint {
-  std::int64_t n = 0;
-  std::int64_t set = 0;  // which of the test sets of that size
-  double entropy = 0.0;  // nats, at beta = 1
-  double beta = 1.0;
-  double loss = 0.0;       // cross-entropy at beta = 1
-  double best_loss = 0.0;  // at beta
-  bool mended = false;     // at beta the answer is right
-};
 
 struct ResidualBin {
   Interval entropy;

@@ -11,6 +11,7 @@
 #include "attention/kernels.h"
 #include "base/numbers.h"
 #include "base/threads.h"
+#include "job/field_values.h"
 #include "machine/blas.h"
 #include "retrieval/task/task.h"
 #include "retrieval/testing/item_kernels.h"
@@ -21,8 +22,6 @@ namespace sharpmax::retrieval {
 namespace {
 
 constexpr std::int64_t kFirstFitSet = std::int64_t{1} << 24;  // testing begins at 0 and never comes so far
-constexpr std::int64_t kLargestFitSize = 1
-                                         << 16;  // features of one set are held in memory: 68 MB at width 128
 constexpr double kLargestEntropy = 16.0;         // nats: of nine million equal weights
 constexpr double kEntropyTarget = 0.1;           // nats, of the rule that the polynomials are compared with
 
@@ -110,7 +109,7 @@ class Trial {
 };
 
 // True if softmax is wrong; then `point` says what would have been best.
-bool examine(const FoldedHead& head, const FitRequest& request, const Set& set, FitPoint& point) {
+bool examine(const FoldedHead& head, const TemperatureFitRequest& request, const Set& set, FitPoint& point) {
   const Trial trial(head, set);
   const double one = 1.0;
   std::int64_t answer = 0;
@@ -126,47 +125,51 @@ bool examine(const FoldedHead& head, const FitRequest& request, const Set& set, 
   return true;
 }
 
-void check(const FitRequest& request) {
-  const auto require = [](bool holds, std::string_view what, auto found, std::string_view wanted) {
-    if (!holds)
-      throw Error(ErrorCode::bad_argument, fmt::format("fit: {} is {}; it must be {}", what, found, wanted));
+void check_sizes(std::string_view field, const std::vector<std::int64_t>& sizes, std::int64_t largest) {
+  const auto refuse = [&](const std::string& rest) {
+    throw RequestError(ErrorCode::bad_argument, fmt::format("{} is {}", named(field), rest));
   };
-  require(!request.sizes.empty(), "the list of sizes", "empty", "one size or more");
-  for (const std::int64_t n : request.sizes)
-    require(n >= 1 && n <= kLargestFitSize, "a size", n, fmt::format("in 1 .. {}", kLargestFitSize));
-  require(request.sets >= 1, "the number of sets", request.sets, "1 or more");
-  require(request.least_beta > 0.0 && request.least_beta <= 1.0, "the least beta", request.least_beta,
-          "in (0, 1]");
-  require(request.largest_beta >= 1.0 && std::isfinite(request.largest_beta), "the largest beta",
-          request.largest_beta, "a number of 1 or more");
+  if (sizes.empty()) refuse("empty; it must have a value");
+  for (const std::int64_t n : sizes)
+    if (n < 1 || n > largest) refuse(fmt::format("{}; it must be from 1 to {}", n, largest));
+  if (std::set(sizes.begin(), sizes.end()).size() != sizes.size())
+    refuse(sharpmax::field_text(sizes) + "; its values must differ");
+}
+
+void check(const TemperatureFitRequest& request) {
+  const auto require = [](bool holds, std::string_view field, auto found, std::string_view allowed) {
+    if (!holds)
+      throw RequestError(ErrorCode::bad_argument, fmt::format("{} is {}; it must be {}", named(field), found, allowed));
+  };
+  check_sizes("sizes", request.sizes, kLargestFitSize);
+  require(request.sets >= 1, "sets", request.sets, "at least 1");
+  require(request.least_beta > 0.0 && request.least_beta <= 1.0, "least_beta", request.least_beta,
+          "above 0 and at most 1");
+  require(request.largest_beta >= 1.0 && std::isfinite(request.largest_beta), "largest_beta", request.largest_beta,
+          "a finite number of at least 1");
   require(request.degree >= 0 && request.degree <= kLargestFitDegree, "degree", request.degree,
-          fmt::format("in 0 .. {}", kLargestFitDegree));
-  require(request.bins >= 1, "the number of bins", request.bins, "1 or more");
-  require(std::set(request.sizes.begin(), request.sizes.end()).size() == request.sizes.size(),
-          "the list of sizes", "repeating itself", "of different sizes");
+          fmt::format("from 0 to {}", kLargestFitDegree));
+  require(request.bins >= 1, "bins", request.bins, "at least 1");
 }
 
-void check_comparison(const Head& head, const FitRequest& request) {
-  if (request.comparison_sets > 0)
-    validate(RunSettings{.arms = {Arm{.training = head.training}},
-                         .seeds = {head.seed},
-                         .test = {.sizes = request.comparison_sizes, .normalizers = {Softmax{}}}});
+void check_comparison(const TemperatureFitRequest& request) {
+  if (request.comparison_sets > 0) check_sizes("test_sizes", request.comparison_sizes, kLargestTestSize);
 }
 
-void require_enough(const FitResult& result, const FitRequest& request) {
+void require_enough(const TemperatureFit& result, const TemperatureFitRequest& request) {
   const auto found = static_cast<std::int64_t>(result.points.size());
   const std::int64_t wanted = kPointsPerCoefficient * (request.degree + 1);
   if (found >= wanted) return;
   const auto sets = request.sets * static_cast<std::int64_t>(request.sizes.size());
   throw Error(
       ErrorCode::unsupported,
-      fmt::format("fit: of {} sets softmax gets {} wrong{}; a polynomial of degree {} wants at least "
-                  "{} to be fitted to: take larger sets, more of them, or a lower degree",
-                  sets, found, request.use == FitSets::mended ? " that another temperature mends" : "",
-                  request.degree, wanted));
+      fmt::format("of {} sets softmax gets {} wrong{}; a polynomial of degree {} needs at least {} to be fitted to: take "
+                  "larger sets, more of them, or a lower degree",
+                  sets, found, request.use == FitSets::mended ? " that another temperature gets right" : "", request.degree,
+                  wanted));
 }
 
-void compare(const Head& head, const FitRequest& request, const Execution& execution, FitResult& result) {
+void compare(const Head& head, const TemperatureFitRequest& request, const Execution& execution, TemperatureFit& result) {
   const std::vector<AnyNormalizer> rules = {Softmax{}, Adaptive{},
                                             Adaptive{.polynomial = result.fit.polynomial},
                                             EntropyTarget{.nats = kEntropyTarget}};
@@ -193,8 +196,8 @@ double rms_residual(std::span<const FitPoint> points, std::span<const double> po
 
 }  // namespace
 
-std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& request,
-                                        std::vector<SizeCount>& counts, const Execution& execution) {
+std::vector<FitPoint> best_temperatures(const Head& head, const TemperatureFitRequest& request,
+                                        std::vector<FitCount>& counts, const Execution& execution) {
   check(request);
   choose_target();
   const int threads = threads_for(execution.threads);
@@ -231,9 +234,9 @@ std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& requ
   return points;
 }
 
-FitResult fit_temperature(const Head& head, const FitRequest& request, const Execution& execution) {
-  check_comparison(head, request);
-  FitResult result{.published = Adaptive{}.polynomial, .looked_at = {0.0, kLargestEntropy}};
+TemperatureFit fit_temperature(const Head& head, const TemperatureFitRequest& request, const Execution& execution) {
+  check_comparison(request);
+  TemperatureFit result{.published = Adaptive{}.polynomial, .looked_at = {0.0, kLargestEntropy}};
   result.points = best_temperatures(head, request, result.counts, execution);
   if (request.use == FitSets::mended)
     std::erase_if(result.points, [](const FitPoint& p) { return !p.mended; });

@@ -18,7 +18,7 @@ enum class FitSets {
   mended,  // those that some temperature gets right
 };
 
-struct FitRequest {
+struct TemperatureFitRequest {
   std::vector<std::int64_t> sizes = {16, 32, 64, 128, 256, 512, 1024};
   std::int64_t sets = 1024;  // of each size, right and wrong
   FitSets use = FitSets::wrong;
@@ -34,15 +34,8 @@ struct FitRequest {
   std::function<void(std::int64_t items_done, std::int64_t of)> progress, comparison_progress;
 };
 
-struct SizeCount {
-  std::int64_t n = 0;
-  std::int64_t sets = 0;
-  std::int64_t wrong = 0;   // under softmax
-  std::int64_t mended = 0;  // of those, at the best temperature
-};
-
-struct FitResult {
-  std::vector<SizeCount> counts;   // one per size
+struct TemperatureFit {
+  std::vector<FitCount> counts;   // one per size
   std::vector<FitPoint> points;    // in the order of sizes and sets
   std::int64_t at_least_beta = 0;  // points whose best temperature is that end of what was looked at
   std::int64_t at_largest_beta = 0;
@@ -59,15 +52,15 @@ struct FitResult {
 
 // The sets that `head` gets wrong, each with its best temperature. Bitwise the same for any number of
 // threads.
-std::vector<FitPoint> best_temperatures(const Head& head, const FitRequest& request,
-                                        std::vector<SizeCount>& counts, const Execution& execution = {});
+std::vector<FitPoint> best_temperatures(const Head& head, const TemperatureFitRequest& request,
+                                        std::vector<FitCount>& counts, const Execution& execution = {});
 
 // Points wanted for each coefficient: with fewer, the polynomial follows the noise.
 inline constexpr std::int64_t kPointsPerCoefficient = 10;
 
 // Throws Error{bad_argument} for bad settings, before any work, and Error{unsupported} when too few sets were
 // wrong to fit.
-FitResult fit_temperature(const Head& head, const FitRequest& request, const Execution& execution = {});
+TemperatureFit fit_temperature(const Head& head, const TemperatureFitRequest& request, const Execution& execution = {});
 
 // The beta in [least, largest] of least loss: the best of a grid even in log beta, then golden section
 // between its neighbours. `losses` fills in the loss of every beta it is given. Of equal losses the beta

@@ -4,20 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "normalizer/definition.h"
 #include "retrieval/run/published.h"
-#include "retrieval/task/settings_json.h"
 #include "statistics/significance.h"
 
 namespace sharpmax::retrieval {
 namespace {
 
-using Json = nlohmann::ordered_json;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 double share(std::int64_t count, std::int64_t of) {
   return static_cast<double>(count) / static_cast<double>(of);
 }
@@ -25,52 +23,43 @@ double share(std::int64_t count, std::int64_t of) {
 // The shortest decimal that is this float: its double would print digits that mean nothing.
 double shortest(float value) { return std::stod(fmt::format("{}", value)); }
 
-Json settings_json(const RunSettings& run) {
-  Json json = json_of(run)["test"];
-  Json sets = Json::object();
-  for (const std::int64_t n : run.test.sizes) sets[fmt::format("{}", n)] = sets_at(n, run.test.sets_scale);
-  json["sets"] = sets;
-  json["seeds"] = run.seeds;
-  return json;
-}
-
-Json head_json(const TestedHead& tested) {
-  Json curve = Json::array();
-  for (const auto& [step, loss] : tested.loss_curve) curve.push_back({step, number(loss)});
-  const double half_lost = log10_half_lost_from(tested.spread.certified);
-  return {{"arm", tested.head.arm},
-          {"seed", tested.head.seed},
-          {"file", tested.file.empty() ? Json() : Json(tested.file)},
-          {"loss", tested.loss_curve.empty() ? Json() : number(tested.loss_curve.back().second)},
-          {"loss_curve", curve},
-          {"normalizer", tested.head.normalizer().text()},
-          {"spread",
-           {{"certified", number(tested.spread.certified)}, {"attained", number(tested.spread.attained)}}},
-          {"half_lost_from_log10", number(half_lost)}};
+RetrievalHead head_of(const TestedHead& tested) {
+  RetrievalHead head{.arm = tested.head.arm,
+                     .seed = tested.head.seed,
+                     .loss = tested.loss_curve.empty() ? kNone : tested.loss_curve.back().second,
+                     .loss_curve = tested.loss_curve,
+                     .normalizer = tested.head.normalizer().text(),
+                     .spread = {tested.spread.certified, tested.spread.attained},
+                     .half_lost_from_log10 = log10_half_lost_from(tested.spread.certified)};
+  if (!tested.file.empty()) head.file = tested.file;
+  return head;
 }
 
 // The lemma speaks of rules that are softmax at one temperature for every row of n keys.
-Json weight_bound(const AnyNormalizer& normalizer, std::int64_t n, double certified) {
+double weight_bound(const AnyNormalizer& normalizer, std::int64_t n, double certified) {
   const auto size = static_cast<double>(n);
   const Rule rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), size);
-  if (rule.kind != RuleKind::exponential || !(rule.beta >= 0.0)) return {};
-  return number(largest_possible_weight(size, certified, rule.beta));
+  if (rule.kind != RuleKind::exponential || !(rule.beta >= 0.0)) return kNone;
+  return largest_possible_weight(size, certified, rule.beta);
 }
 
-Json result_json(const TestedHead& tested, const Measurement& m, const AnyNormalizer& given,
-                 std::int64_t violations) {
-  const AnyNormalizer used = AnyNormalizer::parse(m.normalizer);
-  Json json = {{"arm", tested.head.arm}, {"seed", tested.head.seed}, {"normalizer", given.text()}};
-  json.update(measured_json(m));
-  json.update({{"spread", number(m.spread)},
-               {"hard_right_rule_right", m.hard_right_rule_right},
-               {"hard_right_rule_wrong", m.hard_right_rule_wrong},
-               {"hard_wrong_rule_right", m.hard_wrong_rule_right},
-               {"hard_wrong_rule_wrong", m.hard_wrong_rule_wrong},
-               {"largest_peak_weight", number(m.largest_peak_weight)},
-               {"weight_bound", weight_bound(used, m.n, tested.spread.certified)},
-               {"bound_violations", violations}});
-  return json;
+// `given`: the normalizer as it stands in the settings, whatever was learned.
+RetrievalMeasurement measurement_of(const TestedHead& tested, const Measurement& m, const AnyNormalizer& given,
+                                    std::int64_t violations) {
+  RetrievalMeasurement result;
+  static_cast<MeasuredNormalizer&>(result) = measured(m);
+  result.arm = tested.head.arm;
+  result.seed = tested.head.seed;
+  result.normalizer = given.text();
+  result.spread = m.spread;
+  result.hard_right_rule_right = m.hard_right_rule_right;
+  result.hard_right_rule_wrong = m.hard_right_rule_wrong;
+  result.hard_wrong_rule_right = m.hard_wrong_rule_right;
+  result.hard_wrong_rule_wrong = m.hard_wrong_rule_wrong;
+  result.largest_peak_weight = m.largest_peak_weight;
+  result.weight_bound = weight_bound(AnyNormalizer::parse(m.normalizer), m.n, tested.spread.certified);
+  result.bound_violations = violations;
+  return result;
 }
 
 // One arm, one size, one normalizer over the seeds.
@@ -101,42 +90,42 @@ class OverSeeds {
   std::vector<const Measurement*> all_;
 };
 
-Json summary_json(const OverSeeds& over, const std::string& arm, const AnyNormalizer& normalizer) {
+RetrievalSummary summary_of(const OverSeeds& over, const std::string& arm, const AnyNormalizer& normalizer) {
   const Measurement& first = *over.all().front();
   const Interval accuracy =
       over.all().size() > 1 ? mean_interval(over.accuracies()) : share_interval(first.right, first.sets);
-  return {{"arm", arm},
-          {"normalizer", normalizer.text()},
-          {"n", first.n},
-          {"seeds", over.all().size()},
-          {"accuracy", over.mean([](const Measurement& m) { return m.accuracy(); })},
-          {"accuracy_low", number(accuracy.low)},
-          {"accuracy_high", number(accuracy.high)},
-          {"entropy", number(over.mean([](const Measurement& m) { return m.entropy; }))},
-          {"peak_weight", number(over.mean([](const Measurement& m) { return m.peak_weight; }))},
-          {"right_weight", number(over.mean([](const Measurement& m) { return m.right_weight; }))},
-          {"ranked_first", over.mean([](const Measurement& m) { return share(m.ranked_first, m.sets); })},
-          {"hard_accuracy", over.mean([](const Measurement& m) { return m.hard_accuracy(); })},
-          {"hard_right_rule_wrong",
-           over.mean([](const Measurement& m) { return share(m.hard_right_rule_wrong, m.sets); })},
-          {"hard_wrong_rule_right",
-           over.mean([](const Measurement& m) { return share(m.hard_wrong_rule_right, m.sets); })}};
+  return {.arm = arm,
+          .normalizer = normalizer.text(),
+          .n = first.n,
+          .seeds = static_cast<std::int64_t>(over.all().size()),
+          .accuracy = over.mean([](const Measurement& m) { return m.accuracy(); }),
+          .accuracy_low = accuracy.low,
+          .accuracy_high = accuracy.high,
+          .entropy = over.mean([](const Measurement& m) { return m.entropy; }),
+          .peak_weight = over.mean([](const Measurement& m) { return m.peak_weight; }),
+          .right_weight = over.mean([](const Measurement& m) { return m.right_weight; }),
+          .ranked_first = over.mean([](const Measurement& m) { return share(m.ranked_first, m.sets); }),
+          .hard_accuracy = over.mean([](const Measurement& m) { return m.hard_accuracy(); }),
+          .hard_right_rule_wrong =
+              over.mean([](const Measurement& m) { return share(m.hard_right_rule_wrong, m.sets); }),
+          .hard_wrong_rule_right =
+              over.mean([](const Measurement& m) { return share(m.hard_wrong_rule_right, m.sets); })};
 }
 
-Json test_json(const OverSeeds& softmax, const OverSeeds& other, const std::string& arm, std::int64_t n,
-               const AnyNormalizer& first, const AnyNormalizer& second) {
+RetrievalComparison comparison_of(const OverSeeds& softmax, const OverSeeds& other, const std::string& arm, std::int64_t n,
+                                  const AnyNormalizer& first, const AnyNormalizer& second) {
   const PairedTest test = paired_t_test(softmax.accuracies(), other.accuracies());
-  return {{"arm", arm},
-          {"n", n},
-          {"first", first.text()},
-          {"second", second.text()},
-          {"seeds", softmax.all().size()},
-          {"difference", number(test.difference)},
-          {"t", number(test.t)},
-          {"p", number(test.p)}};
+  return {.arm = arm,
+          .n = n,
+          .first = first.text(),
+          .second = second.text(),
+          .seeds = static_cast<std::int64_t>(softmax.all().size()),
+          .difference = test.difference,
+          .t = test.t,
+          .p = test.p};
 }
 
-void add_over_seeds(const RunOutcome& outcome, Json& summary, Json& tests) {
+void add_over_seeds(const RunOutcome& outcome, RetrievalResult& result) {
   const TestSettings& test = outcome.settings.test;
   const auto plain = std::find(test.normalizers.begin(), test.normalizers.end(), AnyNormalizer(Softmax{}));
   const auto softmax = static_cast<std::size_t>(plain - test.normalizers.begin());
@@ -144,79 +133,73 @@ void add_over_seeds(const RunOutcome& outcome, Json& summary, Json& tests) {
     for (std::size_t k = 0; k < test.normalizers.size(); ++k) {
       for (std::size_t i = 0; i < test.sizes.size(); ++i) {
         const OverSeeds over(outcome, arm.name, i, k);
-        summary.push_back(summary_json(over, arm.name, test.normalizers[k]));
+        result.summary.push_back(summary_of(over, arm.name, test.normalizers[k]));
         if (over.all().size() > 1 && plain != test.normalizers.end() && k != softmax)
-          tests.push_back(test_json(OverSeeds(outcome, arm.name, i, softmax), over, arm.name, test.sizes[i],
-                                    *plain, test.normalizers[k]));
+          result.comparisons.push_back(comparison_of(OverSeeds(outcome, arm.name, i, softmax), over, arm.name,
+                                                     test.sizes[i], *plain, test.normalizers[k]));
       }
     }
   }
 }
 
-// `given`: the rule as it stands in the settings, whatever was learned.
-Json heat_map_json(const TestedHead& tested, const HeatMap& map, const std::string& given) {
-  Json rows = Json::array();
+RetrievalHeatMap heat_map_of(const TestedHead& tested, const HeatMap& map, const std::string& given) {
+  RetrievalHeatMap result{.arm = tested.head.arm,
+                          .seed = tested.head.seed,
+                          .normalizer = given,
+                          .n = map.n,
+                          .sets = map.sets,
+                          .items = map.items};
   for (std::int64_t set = 0; set < map.sets; ++set) {
-    Json row = Json::array();
+    std::vector<double>& row = result.weights.emplace_back();
     for (std::int64_t item = 0; item < map.items; ++item)
-      row.push_back(number(shortest(map.weights[static_cast<std::size_t>(set * map.items + item)])));
-    rows.push_back(std::move(row));
+      row.push_back(shortest(map.weights[static_cast<std::size_t>(set * map.items + item)]));
   }
-  return {{"arm", tested.head.arm}, {"seed", tested.head.seed}, {"normalizer", given}, {"n", map.n},
-          {"sets", map.sets},       {"items", map.items},       {"weights", rows}};
+  return result;
+}
+
+void add_tests(const TestedHead& tested, const TestSettings& test, RetrievalResult& result) {
+  for (const Evaluation& evaluation : tested.by_size) {
+    std::map<std::string, std::string> given;
+    for (std::size_t k = 0; k < evaluation.measurements.size(); ++k) {
+      given[evaluation.measurements[k].normalizer] = test.normalizers[k].text();
+      result.results.push_back(
+          measurement_of(tested, evaluation.measurements[k], test.normalizers[k], evaluation.bound_violations));
+    }
+    for (const HeatMap& map : evaluation.heat_maps)
+      result.heat_maps.push_back(heat_map_of(tested, map, given[map.normalizer]));
+  }
 }
 
 }  // namespace
 
-Json measured_json(const Measurement& m) {
+MeasuredNormalizer measured(const Measurement& m) {
   const Interval accuracy = share_interval(m.right, m.sets);
-  return {{"n", m.n},
-          {"sets", m.sets},
-          {"accuracy", m.accuracy()},
-          {"accuracy_low", accuracy.low},
-          {"accuracy_high", accuracy.high},
-          {"entropy", number(m.entropy)},
-          {"peak_weight", number(m.peak_weight)},
-          {"right_weight", number(m.right_weight)},
-          {"temperature", number(m.temperature)},
-          {"ranked_first", share(m.ranked_first, m.sets)},
-          {"hard_accuracy", m.hard_accuracy()}};
+  return {.n = m.n,
+          .sets = m.sets,
+          .accuracy = m.accuracy(),
+          .accuracy_low = accuracy.low,
+          .accuracy_high = accuracy.high,
+          .entropy = m.entropy,
+          .peak_weight = m.peak_weight,
+          .right_weight = m.right_weight,
+          .temperature = m.temperature,
+          .ranked_first = share(m.ranked_first, m.sets),
+          .hard_accuracy = m.hard_accuracy()};
 }
 
-Json results_json(const RunOutcome& outcome) {
-  const RunSettings& run = outcome.settings;
-  Json heads = Json::array(), results = Json::array(), summary = Json::array(), tests = Json::array();
-  Json heat_maps = Json::array(), published = Json::array();
+RetrievalResult result_of(const RunOutcome& outcome) {
+  RetrievalResult result{.training_seconds = outcome.training_seconds,
+                         .testing_seconds = outcome.testing_seconds,
+                         .settings = outcome.settings,
+                         .rows = outcome.rows};
   for (const TestedHead& tested : outcome.heads) {
-    heads.push_back(head_json(tested));
-    for (const Evaluation& evaluation : tested.by_size) {
-      std::map<std::string, std::string> given;
-      for (std::size_t k = 0; k < evaluation.measurements.size(); ++k) {
-        given[evaluation.measurements[k].normalizer] = run.test.normalizers[k].text();
-        results.push_back(result_json(tested, evaluation.measurements[k], run.test.normalizers[k],
-                                      evaluation.bound_violations));
-      }
-      for (const HeatMap& map : evaluation.heat_maps)
-        heat_maps.push_back(heat_map_json(tested, map, given[map.normalizer]));
-    }
+    result.heads.push_back(head_of(tested));
+    add_tests(tested, outcome.settings.test, result);
   }
-  add_over_seeds(outcome, summary, tests);
+  add_over_seeds(outcome, result);
   for (const Published& entry : published_table())
-    published.push_back(
-        {{"normalizer", entry.normalizer}, {"n", entry.n}, {"accuracy", entry.accuracy}});
-  Json rows = Json::array();
-  for (const ScoreRow& row : outcome.rows)
-    rows.push_back({{"arm", row.arm}, {"seed", row.seed}, {"n", row.n}, {"quantiles", row.quantiles}});
-  return {{"preset", run.preset},
-          {"settings", settings_json(run)},
-          {"arms", json_of(run)["arms"]},
-          {"heads", heads},
-          {"results", results},
-          {"summary", summary},
-          {"tests", tests},
-          {"published", published},
-          {"heat_maps", heat_maps},
-          {"rows", rows}};
+    result.published.push_back({std::string(entry.normalizer), entry.n, entry.accuracy});
+  return result;
 }
 
 }  // namespace sharpmax::retrieval

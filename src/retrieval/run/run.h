@@ -17,6 +17,7 @@
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/head/head.h"
 #include "retrieval/task/settings.h"
+#include "sharpmax/retrieval.h"
 
 namespace sharpmax::retrieval {
 
@@ -62,14 +63,6 @@ struct TestedHead {
   std::vector<std::pair<std::int64_t, double>> loss_curve;  // (steps done, mean loss since the one before)
   SpreadCertificate spread;
   std::vector<Evaluation> by_size;  // in the order of the settings' sizes
-};
-
-// The scores of one test set, n of them, by their quantiles: least first, evenly spaced.
-struct ScoreRow {
-  std::string arm;
-  std::uint64_t seed = 0;
-  std::int64_t n = 0;
-  std::vector<double> quantiles;
 };
 
 struct RunOutcome {

@@ -55,10 +55,11 @@ void refuse_foreign_files(const fs::path& root) {
     std::error_code problem;
     for (const fs::directory_entry& entry : fs::directory_iterator(root / name, problem))
       if (entry.path().extension() != ".partial")
-        throw Error(ErrorCode::bad_argument,
-                    fmt::format("{} exists, but {} holds no run ({} is missing); choose another --directory, "
-                                "or give --overwrite to begin one here",
-                                entry.path().string(), root.string(), kSettings));
+        throw RequestError(ErrorCode::bad_argument,
+                           fmt::format("{} exists, but {} holds no run ({} is missing); choose another {}, or give {} to begin "
+                                       "one here",
+                                       entry.path().string(), root.string(), kSettings, named("directory"),
+                                       flagged("overwrite")));
   }
 }
 
@@ -93,9 +94,9 @@ void RunDirectory::lock() {
   // File systems without locks do without.
   if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(descriptor_);
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("another process is at work in {}; wait for it, or choose another --directory",
-                            root_.string()));
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("another process is at work in {}; wait for it, or choose another {}", root_.string(),
+                                   named("directory")));
   }
 }
 
@@ -104,17 +105,16 @@ void RunDirectory::settle(const RunSettings& settings, Existing existing) const 
   const auto here = json_of(settings);
   bool begun = fs::exists(settings_file);
   if (begun && existing == Existing::refuse)
-    throw Error(ErrorCode::bad_argument,
-                fmt::format("{} holds a run already; give --resume to go on with it, --overwrite to begin "
-                            "again, or another --directory",
-                            root_.string()));
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{} holds a run already; give {} to go on with it, {} to begin again, or another {}",
+                                   root_.string(), flagged("resume"), flagged("overwrite"), named("directory")));
   if (begun && existing == Existing::resume) {
     const auto there = parse_json(read_text(settings_file), settings_file.string());
     run_from(there, settings_file.string());
     if (const std::string difference = first_difference(there, here); !difference.empty())
-      throw Error(ErrorCode::bad_argument,
-                  fmt::format("--resume: {} was begun with other settings: {}; give the same, or --overwrite",
-                              root_.string(), difference));
+      throw RequestError(ErrorCode::bad_argument,
+                         fmt::format("{}: {} was begun with other settings: {}; give the same, or {}", flagged("resume"),
+                                     root_.string(), difference, flagged("overwrite")));
   }
   if (existing == Existing::overwrite) {
     for (const char* folder : kFolders) erase_files(root_ / folder);

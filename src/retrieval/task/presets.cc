@@ -1,8 +1,8 @@
 // The three runs that have a name.
 #include <fmt/format.h>
 
+#include "base/in_quotes.h"
 #include "retrieval/task/settings.h"
-#include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {
 namespace {
@@ -75,11 +75,9 @@ Arm named_arm(std::string_view name) {
   if (name == "sharp-mlp") return {.name = "sharp-mlp", .training = sharp_training(Encoder::mlp, 40'000)};
   if (name == "crowded-softmax")
     return {.name = "crowded-softmax", .training = crowded_softmax_training(60'000)};
-  throw Error(
-      ErrorCode::bad_argument,
-      fmt::format(
-          "retrieve: there is no arm '{}'; it must be one of paper, sharp, sharp-mlp, crowded-softmax",
-          name));
+  throw RequestError(ErrorCode::bad_argument,
+                     fmt::format("{}: there is no arm {}; it must be paper, sharp, sharp-mlp or crowded-softmax", named("arms"),
+                                 in_quotes(name)));
 }
 
 RunSettings preset(std::string_view name) {
@@ -105,8 +103,8 @@ RunSettings preset(std::string_view name) {
             .seeds = first_seeds(5),
             .test = {.sizes = sizes, .normalizers = constants}};
   }
-  throw Error(ErrorCode::bad_argument,
-              fmt::format("retrieve: preset is '{}'; it must be one of quick, paper, sharp", name));
+  throw RequestError(ErrorCode::bad_argument,
+                     fmt::format("{} is {}; it must be quick, paper or sharp", named("preset"), in_quotes(name)));
 }
 
 }  // namespace sharpmax::retrieval

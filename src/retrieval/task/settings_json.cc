@@ -6,30 +6,38 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "retrieval/task/settings_fields.h"
-#include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kRunSchema = "sharpmax.retrieval.run/1";
-
-Json value_of(bool value) { return value; }
-Json value_of(std::int64_t value) { return value; }
-Json value_of(double value) { return value; }
-Json value_of(const AnyNormalizer& value) { return value.text(); }
-template <class Word>
-Json value_of(Word value) {
-  return word(value);
+template <class T>
+Json value_of(const T& value) {
+  if constexpr (std::is_arithmetic_v<T>)
+    return value;
+  else
+    return field_text(value);
+}
+template <class T>
+Json value_of(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(value_of(value));
+  return list;
+}
+template <class Settings>
+Json fields_json(const Settings& settings) {
+  Json json = Json::object();
+  Settings::each_field(settings,
+                       [&](const Field& field, const auto& value) { json[std::string(field.name)] = value_of(value); });
+  return json;
 }
 
 // One object of which every key must be asked for.
 class StrictObject {
  public:
   StrictObject(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json.is_object()) fail(fmt::format("{} found; wanted an object", json.type_name()));
+    if (!json.is_object()) fail(fmt::format("{} found; expected an object", json.type_name()));
   }
 
   const Json& at(std::string_view key) {
@@ -57,7 +65,7 @@ class StrictObject {
   }
   [[noreturn]] void fail(std::string_view key, const Json& found, std::string_view wanted) const {
     const std::string text = found.dump(-1, ' ', true, Json::error_handler_t::replace);
-    fail(fmt::format("{} is {}; wanted {}", key, in_quotes(text), wanted));
+    fail(fmt::format("{} is {}; expected {}", key, in_quotes(text), wanted));
   }
   void finish() const {
     for (const auto& [key, value] : json_.items())
@@ -76,15 +84,28 @@ class StrictObject {
   std::set<std::string, std::less<>> asked_;
 };
 
-void read(StrictObject& object, const char* key, bool& into) { into = object.boolean(key); }
-void read(StrictObject& object, const char* key, std::int64_t& into) { into = object.integer(key); }
-void read(StrictObject& object, const char* key, double& into) { into = object.number(key); }
-void read(StrictObject& object, const char* key, Encoder& into) { into = encoder_from(object.text(key)); }
-void read(StrictObject& object, const char* key, Schedule& into) { into = schedule_from(object.text(key)); }
-void read(StrictObject& object, const char* key, Crowding& into) { into = crowding_from(object.text(key)); }
-void read(StrictObject& object, const char* key, Precision& into) { into = precision_from(object.text(key)); }
-void read(StrictObject& object, const char* key, AnyNormalizer& into) {
-  into = AnyNormalizer::parse(object.text(key));
+void read(StrictObject& object, const Field& field, bool& into) { into = object.boolean(field.name); }
+void read(StrictObject& object, const Field& field, std::int64_t& into) { into = object.integer(field.name); }
+void read(StrictObject& object, const Field& field, double& into) { into = object.number(field.name); }
+template <class Text>
+void read(StrictObject& object, const Field& field, Text& into) {
+  read_field(field, object.text(field.name), into);
+}
+void read(StrictObject& object, const Field& field, std::vector<std::int64_t>& into) {
+  into.clear();
+  for (const Json& number : object.list(field.name)) into.push_back(object.integer(number, field.name));
+}
+void read(StrictObject& object, const Field& field, std::vector<AnyNormalizer>& into) {
+  into.clear();
+  for (const Json& text : object.list(field.name)) {
+    if (!text.is_string()) object.fail(field.name, text, "text");
+    read_field(field, text.get<std::string>(), into.emplace_back(Softmax{}));
+  }
+}
+template <class Settings>
+void read_fields(StrictObject object, Settings& settings) {
+  Settings::each_field(settings, [&](const Field& field, auto& value) { read(object, field, value); });
+  object.finish();
 }
 
 // A value that a setting does not take is, in a file, a defect of the file.
@@ -116,53 +137,21 @@ std::string difference(const Json& there, const Json& here, const std::string& p
   return fmt::format("{} is {} there, {} here", path, there.dump(), here.dump());
 }
 
-TestSettings test_from(const Json& json, std::string where) {
-  StrictObject object(json, std::move(where));
-  TestSettings test;
-  for (const Json& n : object.list("sizes")) test.sizes.push_back(object.integer(n, "a size"));
-  for (const Json& text : object.list("normalizers")) {
-    if (!text.is_string()) object.fail("a normalizer", text, "text");
-    test.normalizers.push_back(AnyNormalizer::parse(text.get<std::string>()));
-  }
-  test.sets_scale = object.number("sets_scale");
-  test.heat_map_sets = object.integer("heat_map_sets");
-  test.heat_map_items = object.integer("heat_map_items");
-  object.finish();
-  return test;
-}
-
 }  // namespace
 
-Json json_of(const TrainingSettings& settings) {
-  Json json = Json::object();
-  each_field(settings,
-             [&](const char* name, const auto& value, const char*) { json[name] = value_of(value); });
-  return json;
-}
+Json json_of(const TrainingSettings& settings) { return fields_json(settings); }
+Json json_of(const TestSettings& settings) { return fields_json(settings); }
 
 Json json_of(const RunSettings& run) {
   Json arms = Json::array();
   for (const Arm& arm : run.arms) arms.push_back({{"name", arm.name}, {"training", json_of(arm.training)}});
-  Json normalizers = Json::array();
-  for (const AnyNormalizer& normalizer : run.test.normalizers) normalizers.push_back(normalizer.text());
-  return {{"schema", kRunSchema},
-          {"preset", run.preset},
-          {"arms", arms},
-          {"seeds", run.seeds},
-          {"test",
-           {{"sizes", run.test.sizes},
-            {"normalizers", normalizers},
-            {"sets_scale", run.test.sets_scale},
-            {"heat_map_sets", run.test.heat_map_sets},
-            {"heat_map_items", run.test.heat_map_items}}}};
+  return {{"schema", kRunSchema}, {"preset", run.preset}, {"arms", arms}, {"seeds", run.seeds}, {"test", json_of(run.test)}};
 }
 
 TrainingSettings training_from(const Json& json, std::string_view where) {
   TrainingSettings settings;
   as_bad_file(where, [&] {
-    StrictObject object(json, std::string(where));
-    each_field(settings, [&](const char* name, auto& value, const char*) { read(object, name, value); });
-    object.finish();
+    read_fields(StrictObject(json, std::string(where)), settings);
     validate(settings);
   });
   return settings;
@@ -173,7 +162,7 @@ RunSettings run_from(const Json& json, std::string_view where) {
   as_bad_file(where, [&] {
     StrictObject object(json, std::string(where));
     if (const std::string schema = object.text("schema"); schema != kRunSchema)
-      object.fail(fmt::format("schema is {}; wanted {}", in_quotes(schema), kRunSchema));
+      object.fail(fmt::format("schema is {}; expected {}", in_quotes(schema), kRunSchema));
     run.preset = object.text("preset");
     for (const Json& entry : object.list("arms")) {
       StrictObject arm(entry, object.path("an arm"));
@@ -185,7 +174,7 @@ RunSettings run_from(const Json& json, std::string_view where) {
       if (!seed.is_number_unsigned()) object.fail("a seed", seed, "a whole number, 0 or more");
       run.seeds.push_back(seed.get<std::uint64_t>());
     }
-    run.test = test_from(object.at("test"), object.path("test"));
+    read_fields(StrictObject(object.at("test"), object.path("test")), run.test);
     object.finish();
     validate(run);
   });

@@ -10,7 +10,10 @@
 
 namespace sharpmax::retrieval {
 
+inline constexpr std::string_view kRunSchema = "sharpmax.retrieval.run/1";  // of a run's settings
+
 nlohmann::ordered_json json_of(const TrainingSettings& settings);
+nlohmann::ordered_json json_of(const TestSettings& settings);
 nlohmann::ordered_json json_of(const RunSettings& settings);
 
 TrainingSettings training_from(const nlohmann::ordered_json& json, std::string_view where);

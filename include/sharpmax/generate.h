@@ -1,0 +1,67 @@
+// generate(): a model continues a prompt, under any normalizer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sharpmax/model.h"
+
+namespace sharpmax {
+
+inline constexpr const char* kGenerateSchema = "sharpmax.run/1";
+
+struct GenerateRequest {
+  ModelRequest model;
+  std::optional<std::string> prompt;
+  std::string prompt_file;
+  bool chat = false;
+  std::optional<std::string> system;
+  bool special = false;
+  std::int64_t tokens = 256;
+  double temperature = 0;
+  std::int64_t top_k = 0;
+  double top_p = 1;
+  std::uint64_t seed = 0;
+  std::string command;         // for the results; empty: made from the fields
+  bool describe_model = true;  // fill in `model` of the result, which takes a checksum of the file
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    ModelRequest::each_field(self.model, visit);
+    visit({"prompt", "TEXT", "Prompt", "Text to continue"}, self.prompt);
+    visit({"prompt_file", "FILE", "Prompt", "File with the text to continue; - is standard input", {}, Field::Kind::input},
+          self.prompt_file);
+    visit({"chat", "", "Prompt", "Wrap the prompt as a message, as the model's own template does (ChatML only)"}, self.chat);
+    visit({"system", "TEXT", "Prompt", "System message of a chat"}, self.system);
+    visit({"special", "", "Prompt", "Read <|special|> words in the prompt as the tokens that they name"}, self.special);
+    visit({"tokens", "N", "Generation", "Largest number of tokens to generate", range(1, 1 << 30)}, self.tokens);
+    visit({"temperature", "X", "Generation", "Temperature of the draws; 0 always takes the likeliest token (default 0)"},
+          self.temperature);
+    visit({"top_k", "N", "Generation", "Number of likeliest tokens to draw from; 0 is all (default 0)"}, self.top_k);
+    visit({"top_p", "X", "Generation", "Share of probability to draw from, likeliest tokens first"}, self.top_p);
+    visit({"seed", "N", "Generation", "Seed of the draws (default 0)"}, self.seed);
+  }
+};
+
+struct GenerateResult {
+  std::string command;
+  std::optional<ModelSettings> model;
+  double temperature = 0, top_p = 1;
+  std::int64_t top_k = 0;
+  std::uint64_t seed = 0;
+  std::vector<std::int32_t> prompt_tokens, tokens;
+  std::string text;
+  std::string ending;  // stop_token, tokens, context_full or interrupted
+  double prompt_seconds = 0, generated_seconds = 0;
+};
+
+// Text goes to listener.on_text() as it comes, in whole characters. A listener that throws Interrupted ends the text: the
+// result then holds what there is. Throws Error.
+GenerateResult generate(const GenerateRequest& request, Listener& listener = nobody());
+
+Json to_json(const GenerateResult& result);        // schema sharpmax.run/1
+GenerateResult generate_result(const Json& json);  // throws Error{bad_file}
+
+}  // namespace sharpmax

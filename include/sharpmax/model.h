@@ -1,0 +1,132 @@
+// Models that jobs read: GGUF and safetensors files, and how they are to run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sharpmax/job.h"
+
+namespace sharpmax {
+
+namespace model {
+class Model;
+}
+
+// Which model, under which normalizers, on how much of the machine.
+struct ModelRequest {
+  std::string model;
+  std::string normalizer;
+  std::string normalizers;  // path, or the JSON itself, which begins with '{'
+  std::optional<std::int64_t> context;
+  std::string rope_scaling;
+  std::optional<double> rope_base;
+  std::string cache = "float32";
+  std::int64_t block = 512;
+  int threads = 0;
+  std::shared_ptr<const model::Model> opened;  // of a Model, instead of opening `model`; its positions are its own
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    each_source(self, visit);
+    visit({"normalizer", "NAME", "Attention", "Normalizer of every head (default softmax); `sharpmax attend --list` has them"},
+          self.normalizer);
+    visit({"normalizers", "FILE", "Attention", "Table of normalizers by layer and head, schema sharpmax.normalizers/1", {},
+           Field::Kind::input},
+          self.normalizers);
+    visit({"context", "N", "Positions", "Tokens that fit (default: those that the model was trained on)", range(1, 1 << 30)},
+          self.context);
+    each_rope(self, visit);
+    visit({"cache", "TYPE", "Machine", "Type of keys and values: float32, or float16, which takes half the memory",
+           one_of({"float32", "float16"})},
+          self.cache);
+    visit({"block", "N", "Machine", "Tokens of a prompt that go through a layer together", range(1, 1 << 20)}, self.block);
+    each_thread(self, visit);
+  }
+  // The parts that jobs without a running model have too.
+  template <class Self, class Visit>
+  static void each_source(Self& self, const Visit& visit) {
+    visit({"model", "MODEL", "", "Model: a .gguf file, a .safetensors file, or a folder with config.json", {},
+           Field::Kind::value, /*operand=*/true},
+          self.model);
+  }
+  template <class Self, class Visit>
+  static void each_rope(Self& self, const Visit& visit) {
+    visit({"rope_scaling", "HOW", "Positions", "Scaling of positions: none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR"},
+          self.rope_scaling);
+    visit({"rope_base", "X", "Positions", "Base of the rotation's frequencies (default: the file's)"}, self.rope_base);
+  }
+  template <class Self, class Visit>
+  static void each_thread(Self& self, const Visit& visit) {
+    visit({"threads", "N", "Machine", "Number of threads (default: one per core); results do not depend on it",
+           range(1, 4096)},
+          self.threads);
+  }
+};
+
+// An opened model: a handle that is cheap to copy, for several jobs on one model.
+class Model {
+ public:
+  // Opens `request.model` with the positions that the request asks for. Throws Error.
+  explicit Model(const ModelRequest& request);
+
+  const std::string& path() const noexcept { return path_; }
+  std::int64_t layers() const noexcept;
+  std::int64_t heads() const noexcept;  // query heads of a layer
+  std::int64_t context() const noexcept;  // tokens that it was trained on
+  std::int64_t vocabulary() const noexcept;
+  const std::string& architecture() const noexcept;
+
+  // A request for a job on this model.
+  ModelRequest request() const;
+  const model::Model& internals() const noexcept { return *model_; }
+
+ private:
+  std::string path_;
+  std::shared_ptr<const model::Model> model_;
+};
+
+// The text that a model reads.
+struct TextRequest {
+  std::string text;                        // path; "-" with text_string: text that has no file
+  std::optional<std::string> text_string;  // the text itself
+  std::optional<std::int64_t> tokens;
+  bool special = false;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"text", "FILE", "Text", "Text to read, UTF-8; - is standard input", {}, Field::Kind::input}, self.text);
+    visit({"tokens", "N", "Text", "Tokens of the text to read (default: all)", range(2, 1LL << 40)}, self.tokens);
+    visit({"special", "", "Text", "Read <|special|> words in the text as the tokens that they name"}, self.special);
+  }
+};
+
+// Where a job saves its results as they come, and whether it goes on from there.
+struct Saving {
+  std::string json;
+  bool resume = false;
+  bool overwrite = false;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"json", "FILE", "Results", "File for the results as JSON, saved as they come; - is standard output", {},
+           Field::Kind::output},
+          self.json);
+    visit({"resume", "", "Results", "Go on from the results that were saved"}, self.resume);
+    visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
+  }
+};
+
+// The model of a result and how it ran.
+struct ModelSettings {
+  std::string file, sha256, architecture;
+  std::int64_t layers = 0, heads = 0, kv_heads = 0, head_width = 0, width = 0, vocabulary = 0, trained_context = 0;
+  std::string cache;
+  std::optional<std::string> normalizer;   // of every head, or
+  std::optional<std::string> normalizers;  // a table by layer and head, as JSON
+  std::optional<std::string> rope_scaling;
+  std::optional<double> rope_base;
+};
+
+}  // namespace sharpmax

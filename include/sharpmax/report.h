@@ -1,0 +1,56 @@
+// Reports: results of jobs as one self-contained HTML page, and as SVG figures.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sharpmax/job.h"
+
+namespace sharpmax {
+
+// Where the page and the figures of results are written; empty: nowhere.
+struct ReportFiles {
+  std::string page;
+  std::string figures;  // a directory
+
+  bool wanted() const { return !page.empty() || !figures.empty(); }
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"report", "FILE", "Results", "File for the report: one self-contained HTML page", {}, Field::Kind::output},
+          self.page);
+    visit({"figures", "DIR", "Results", "Directory for the figures of the report, SVG", {}, Field::Kind::output},
+          self.figures);
+  }
+};
+
+struct ReportRequest {
+  std::vector<std::string> results;  // files of JSON that jobs wrote
+  ReportFiles files;
+  bool overwrite = false;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"results", "RESULTS", "", "JSON files that --json of other commands wrote"}, self.results);
+    ReportFiles::each_field(self.files, visit);
+    visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
+  }
+};
+
+// Reads saved results and writes their page and figures; several results share one page and are compared if they are of one
+// kind. Throws Error.
+void write_report(const ReportRequest& request, Listener& listener = nobody());
+
+// The page of results in memory, as to_json() of a job gives them. Throws Error{bad_argument} for results that have no page or
+// are not what their schema says, Error{unsupported} if the library was built without uPlot.
+std::string report_page(std::span<const Json> results);
+
+struct Figure {
+  std::string name;  // of a file, without its ending
+  std::string svg;   // a whole document
+};
+std::vector<Figure> report_figures(std::span<const Json> results);
+
+}  // namespace sharpmax

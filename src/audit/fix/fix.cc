@@ -1,0 +1,197 @@
+#include "sharpmax/fix.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "audit/fix/fix_json.h"
+#include "audit/fix/fix_run.h"
+#include "audit/fix/llama_cpp_setting.h"
+#include "job/call_files.h"
+#include "job/field_values.h"
+#include "job/saved_results.h"
+#include "job/words.h"
+#include "model/job/model_request.h"
+#include "model/job/text_request.h"
+#include "model/transformer/normalizer_table.h"
+#include "storage/files.h"
+
+namespace sharpmax {
+namespace {
+
+[[noreturn]] void refuse_fix(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
+
+void check_together(const FixRequest& request) {
+  const FixRequest plain;
+  if (!request.model.normalizer.empty() || !request.model.normalizers.empty())
+    refuse_fix(fmt::format("{} and {}: fix compares with plain softmax; {} names what to try", named("normalizer"),
+                           named("normalizers"), named("rule")));
+  if (request.chat && !request.task.empty())
+    refuse_fix(fmt::format("{} is for generated questions; those of {} are taken as they are", named("chat"), named("task")));
+  if (!request.task.empty() && (request.lengths != plain.lengths || request.questions != plain.questions))
+    refuse_fix(fmt::format("{} and {} are for generated questions; those of {} are taken as they are", named("lengths"),
+                           named("questions"), named("task")));
+  if (request.no_search && request.budget != plain.budget)
+    refuse_fix(fmt::format("{} excludes {}", named("no_search"), named("budget")));
+}
+
+void check_context(const model::Model& model, const FixRequest& request) {
+  const std::int64_t context = model::context_of(model, request.model);
+  const auto fits = [&](std::int64_t tokens, std::string_view field) {
+    if (tokens > context)
+      throw RequestError(ErrorCode::limit, fmt::format("{}: the context has room for {} tokens; {} makes it larger",
+                                                       named(field, std::to_string(tokens)), grouped(context),
+                                                       named("context")));
+  };
+  fits(request.length, "length");
+  if (request.task.empty())
+    for (const std::int64_t length : request.lengths) fits(length, "lengths");
+}
+
+audit::FixPlan plan_of(const model::Model& model, const FixRequest& request, std::span<const model::Token> text) {
+  const model::Configuration& c = model.configuration();
+  audit::FixPlan plan;
+  plan.criterion = {audit::goal_of(request.for_), request.allow};
+  plan.search_budget = request.no_search ? 0 : request.budget;
+  audit::add_text(plan.material, model.tokenizer(), text, request.tokens, request.length);
+  if (!request.task.empty()) {
+    audit::add_task_file(plan.material, model.tokenizer(), read_text(request.task), request.task, request.seed);
+  } else {
+    audit::add_probe(plan.material, model, {.chat = request.chat, .seed = request.seed}, request.lengths, request.questions);
+  }
+  const std::int64_t room = plan.material.room(model.tokenizer()), context = model::context_of(model, request.model);
+  if (!request.task.empty() && room > context)
+    throw RequestError(ErrorCode::limit, fmt::format("{}: the longest question takes {} tokens, and the context has room for "
+                                                     "{}; {} makes it larger",
+                                                     request.task, grouped(room), grouped(context), named("context")));
+  std::vector<std::string> texts = request.rule;
+  if (texts.empty()) texts = audit::default_rules(c, room);
+  for (const std::string& rule : texts) plan.rules.push_back(audit::parse_rule(rule, c));
+  return plan;
+}
+
+// Of all tokens and answers: a resumed job must have the same.
+std::string fingerprint_of(const audit::Material& material) {
+  std::uint64_t hash = model::fingerprint_of({});
+  for (const audit::Part part : {audit::Part::tuning, audit::Part::held_out}) {
+    for (const auto& chunk : material.text(part))
+      hash = model::fingerprint_with(hash, fmt::format("{};", fmt::join(chunk, " ")));
+    for (const audit::TaskSet& task : material.tasks)
+      for (const audit::Question& question : audit::Material::questions(task, part))
+        hash = model::fingerprint_with(hash, fmt::format("{}?{};", fmt::join(question.prompt, " "), question.answer));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+FixSettings settings_of(const model::Model& model, const FixRequest& request, const audit::FixPlan& plan,
+                        Listener& listener) {
+  FixSettings settings{.model = model::settings_of(model, request.model, listener),
+                       .text = request.text.text,
+                       .fingerprint = fingerprint_of(plan.material),
+                       .tokens = request.tokens,
+                       .length = request.length,
+                       .seed = request.seed,
+                       .for_ = request.for_,
+                       .allow = request.allow,
+                       .budget = plan.search_budget};
+  if (request.task.empty())
+    settings.lookup = FixLookup{request.lengths, request.questions, request.chat};
+  else
+    settings.task = request.task;
+  for (const audit::Rule& rule : plan.rules) settings.rules.push_back(rule.text);
+  return settings;
+}
+
+std::vector<audit::TriedRule> saved_trials(const FixRequest& request, const FixSettings& settings) {
+  std::vector<audit::TriedRule> trials;
+  const std::string& file = request.saving.json;
+  if (!request.saving.resume || !std::filesystem::exists(file)) return trials;
+  resume_from(file, kFixSchema, audit::to_json(settings), [&](const Json& json) {
+    for (const Json& trial : json.at("trials"))
+      trials.push_back(audit::tried_rule_of(audit::fix_trial_in(trial), file, settings.model.layers, settings.model.heads));
+  });
+  return trials;
+}
+
+FixSurvey survey_of(const audit::HeadSurvey& survey) {
+  FixSurvey out{.layers = survey.layers, .heads = survey.heads};
+  for (const audit::SurveyedHead& head : survey.all) {
+    out.kind.emplace_back(name_of(head.kind));
+    out.entropy_slope.push_back(head.slope);
+    out.short_entropy.push_back(head.short_entropy);
+  }
+  return out;
+}
+
+// What an interrupt will say, and where a resumed job goes on.
+void tell_resumption(const Saving& saving, std::size_t trials, Listener& listener) {
+  if (saving.json.empty())
+    return listener.on_resumption(
+        {false, fmt::format("nothing was saved; with {} finished trials are saved, and {} goes on", given("json", "FILE"),
+                            flagged("resume")),
+         {}});
+  listener.on_resumption({true, "finished trials are saved", {}});
+  if (saving.resume)
+    listener.narrate(fmt::format("resuming: {} {} done", trials, trials == 1 ? "trial is" : "trials are"));
+}
+
+void check_fix(const FixRequest& request) {
+  check_fields(request);
+  check_together(request);
+  check_resume(request.saving.resume, request.saving.json);
+  files_of(request, request.saving.overwrite, kFixSchema)
+      .writes(named("table"), request.table, results_kind("sharpmax.normalizers/1"))
+      .check();
+  if (!request.table.empty()) AtomicFile probe(request.table);
+}
+
+void write_table(const FixResult& result, const std::string& path) {
+  write_text(path, results_text(Json::parse(result.trials[result.use()].normalizers)));
+}
+
+}  // namespace
+
+FixResult fix(const FixRequest& request, Listener& listener) {
+  using Clock = std::chrono::steady_clock;
+  check_fix(request);
+  const auto model = model::shared_model(request.model);
+  const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
+  check_context(*model, request);
+  audit::FixPlan plan = plan_of(*model, request, text);
+  FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
+                   .settings = settings_of(*model, request, plan, listener)};
+  auto earlier = saved_trials(request, result.settings);
+  const std::int64_t room = plan.material.room(model->tokenizer());
+  model::check_room(*model, request.model, room, listener);
+  audit::FixRun run(*model, std::move(plan), model::session_settings(*model, request.model, room, listener),
+                    std::move(earlier));
+  const auto save = [&] {
+    result.trials.clear();
+    for (const audit::TriedRule& trial : run.trials()) {
+      result.trials.push_back(audit::fix_trial_of(trial));
+      result.trials.back().llama_cpp = audit::llama_cpp_setting(trial.table, model->configuration());
+    }
+    if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
+  };
+  tell_resumption(request.saving, run.trials().size(), listener);
+  save();  // a file that cannot be written is known now, not after the work
+  const auto start = Clock::now();
+  run.go({.on_trial = [&](const auto&) { save(); },
+          .on_cost =
+              [&](const std::string& name, std::int64_t done, std::int64_t whole) {
+                const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+                listener.on_progress(
+                    name + ": " + share_left(static_cast<double>(done), static_cast<double>(whole), seconds));
+              }});
+  listener.on_progress("");
+  result.complete = true;
+  result.survey = survey_of(run.survey());
+  save();
+  if (!request.table.empty()) write_table(result, request.table);
+  return result;
+}
+
+}  // namespace sharpmax

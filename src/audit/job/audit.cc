@@ -1,0 +1,221 @@
+// audit_model(): reads excerpts, saves the rows that it keeps as they come, and reports what they show.
+#include "sharpmax/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "audit/job/audit_forms.h"
+#include "audit/measure/findings.h"
+#include "audit/measure/head_sketch.h"
+#include "audit/measure/reading.h"
+#include "job/field_values.h"
+#include "job/saved_results.h"
+#include "job/words.h"
+#include "model/job/model_request.h"
+#include "model/job/text_request.h"
+#include "storage/files.h"
+
+namespace sharpmax {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer lengths take minutes, so they must be asked for.
+constexpr std::int64_t kLongestByDefault = 8192;
+constexpr double kSecondsBetweenSaves = 15;
+
+std::string in_tokens(double length) { return grouped(std::llround(length)); }
+
+std::string verdict_of(const Findings& f) {
+  const auto& blunt = f.blunt_heads;
+  const auto& outside = f.typical(RowField::peak_outside);
+  const std::size_t last = f.lengths.size() - 1;
+  const std::string at_last =
+      fmt::format("At {} tokens {} of {} heads {} (median peak weight outside the first token below {})",
+                  in_tokens(f.lengths[last]), blunt[last], f.by_head.size(), last == 0 ? "do not pick" : "no longer pick",
+                  f.thresholds.blunt);
+  if (last == 0)
+    return fmt::format("{}. The median head's peak is {:.2f}; one length alone says nothing of others.", at_last,
+                       outside[0]);
+  const double far = 8 * f.lengths[last];
+  const auto foreseen = std::count_if(f.by_head.begin(), f.by_head.end(), [&](const HeadFindings& head) {
+    return head.blunting.how == Blunting::How::forecast && head.blunting.length <= far;
+  });
+  return fmt::format("{}; at {} tokens it was {}. The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} more "
+                     "heads are forecast to go blunt.",
+                     at_last, in_tokens(f.lengths[0]), blunt[0], outside[0], outside[last], in_tokens(far), foreseen);
+}
+
+bool is_read(const std::vector<std::optional<audit::KeptRows>>& excerpt) {
+  return std::all_of(excerpt.begin(), excerpt.end(), [](const auto& rows) { return rows.has_value(); });
+}
+
+class LengthAudit {
+ public:
+  LengthAudit(const AuditRequest& request, Listener& listener)
+      : request_(request), listener_(listener), model_(model::shared_model(request.model)),
+        text_(model::tokens_of(*model_, request.text, kLeastLength)), before_(model::tokens_before_text(*model_)) {
+    plan();
+    result_.provenance = provenance_of(request.command, command_of("audit", request));
+    result_.settings = {.model = model::settings_of(*model_, request.model, listener),
+                        .text = request.text.text,
+                        .text_tokens = static_cast<std::int64_t>(text_.size()),
+                        .special = request.text.special,
+                        .lengths = plan_.lengths,
+                        .starts = plan_.starts,
+                        .block = request.model.block};
+    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), to_json(result_.settings).dump());
+    readings_ = audit::no_readings(plan_);
+    if (request.saving.resume && std::filesystem::exists(rows_file()))
+      readings_ = audit::read_readings(rows_file(), plan_, model_->configuration(), fingerprint_);
+  }
+
+  AuditResult run() {
+    read();
+    find();
+    if (request_.sketch > 0) result_.sketches = sketches();
+    result_.complete = true;
+    if (saves()) write_results();
+    return std::move(result_);
+  }
+
+ private:
+  void plan() {
+    const std::int64_t tokens = static_cast<std::int64_t>(text_.size()) + before_;
+    const std::int64_t context = request_.model.context.value_or(model_->configuration().context);
+    auto lengths = request_.lengths;
+    if (lengths.empty()) lengths = audit::default_lengths(std::min({context, tokens, kLongestByDefault}));
+    const std::int64_t asked = *std::max_element(lengths.begin(), lengths.end());
+    plan_ = audit::plan_reading(lengths, tokens, request_.excerpts);
+    if (asked > tokens)
+      listener_.narrate(fmt::format("the text has {} tokens: lengths beyond are left out, and {} is measured instead",
+                                    grouped(tokens), grouped(plan_.lengths.back())));
+  }
+
+  void read() {
+    const auto session = model::open_session(*model_, request_.model, plan_.lengths.back(), listener_);
+    tell_resumption();
+    if (saves()) {  // a file that cannot be written is known now, not after the work
+      find();
+      write_results();
+    }
+    try {
+      read_all(*session);
+    } catch (const Interrupted&) {
+      if (saves()) write_saved();
+      throw;
+    }
+  }
+
+  void read_all(model::Session& session) {
+    const auto start = Clock::now();
+    std::int64_t left = 0, done = 0;
+    for (const auto& excerpt : readings_) left += is_read(excerpt) ? 0 : plan_.lengths.back();
+    for (std::size_t e = 0; e < readings_.size(); ++e) {
+      if (is_read(readings_[e])) continue;
+      const auto tokens = model::with_beginning(*model_, excerpt(e));
+      const auto tell = [&](std::int64_t read) {
+        listener_.on_progress(progress_sentence(e, done + read, left, seconds_since(start)));
+      };
+      const auto keep = [&](std::size_t i, audit::KeptRows rows) {
+        readings_[e][i] = std::move(rows);
+        if (saves() && (i + 1 == plan_.lengths.size() || seconds_since(saved_) >= kSecondsBetweenSaves)) write_saved();
+      };
+      audit::read_excerpt(session, tokens, plan_.lengths, {.on_tokens = tell, .on_length = keep});
+      done += plan_.lengths.back();
+    }
+    listener_.on_progress("");
+  }
+
+  // Reads the beginning of the first excerpt again: the rows that were kept do not hold it.
+  Sketches sketches() const {
+    const std::int64_t tokens = std::min({request_.sketch, plan_.lengths.back(), model_->configuration().context});
+    listener_.on_progress(fmt::format("drawing every head over {} tokens", grouped(tokens)));
+    ModelRequest whole = request_.model;
+    whole.block = tokens;
+    const auto session = model::open_session(*model_, whole, tokens, listener_);
+    const auto read = model::with_beginning(*model_, excerpt(0));
+    Sketches found = audit::sketch_heads(*session, std::span(read).first(static_cast<std::size_t>(tokens)));
+    listener_.on_progress("");
+    return found;
+  }
+
+  std::span<const model::Token> excerpt(std::size_t e) const {
+    const auto tokens = static_cast<std::size_t>(plan_.lengths.back() - before_);
+    return std::span(text_).subspan(static_cast<std::size_t>(plan_.starts[e]), tokens);
+  }
+
+  bool saves() const { return !request_.saving.json.empty(); }
+  std::filesystem::path rows_file() const { return request_.saving.json + kRowsEnding; }
+
+  // What an interrupt will say, and where a resumed audit goes on.
+  void tell_resumption() const {
+    if (!saves())
+      return listener_.on_resumption({false, fmt::format("nothing was saved; with {} what is read is saved, and {} goes on",
+                                                         given("json", "FILE"), flagged("resume"))});
+    listener_.on_resumption({true, "the lengths that were read are saved"});
+    if (!request_.saving.resume) return;
+    std::size_t excerpts = 0, lengths = 0;
+    for (const auto& excerpt : readings_) {
+      excerpts += is_read(excerpt) ? 1 : 0;
+      lengths += static_cast<std::size_t>(
+          std::count_if(excerpt.begin(), excerpt.end(), [](const auto& rows) { return rows.has_value(); }));
+    }
+    listener_.narrate(fmt::format("resuming: {} of {} excerpts are read; {} of {} lengths in all", excerpts,
+                                  readings_.size(), lengths, readings_.size() * plan_.lengths.size()));
+  }
+
+  // The findings of the rows that are there.
+  void find() {
+    if (audit::finished_lengths(readings_).empty()) return;
+    Thresholds thresholds;
+    thresholds.blunt = request_.threshold;
+    const std::string& normalizer = request_.model.normalizer;
+    const bool softmax =
+        request_.model.normalizers.empty() && (normalizer.empty() || AnyNormalizer::parse(normalizer) == Softmax{});
+    result_.findings = audit::find(plan_, readings_, model_->configuration(), thresholds, softmax);
+    result_.verdict = verdict_of(*result_.findings);
+  }
+
+  // The rows first: a resumed audit goes on from them.
+  void write_saved() {
+    audit::write_readings(rows_file(), readings_, plan_, model_->configuration(), fingerprint_);
+    find();
+    if (result_.findings) write_results();
+    saved_ = Clock::now();
+  }
+
+  void write_results() const { write_text(request_.saving.json, results_text(to_json(result_))); }
+
+  std::string progress_sentence(std::size_t e, std::int64_t done, std::int64_t total, double seconds) const {
+    const double per_second = static_cast<double>(done) / std::max(seconds, 1e-9);
+    return fmt::format("excerpt {} of {}: {} of {} tokens ({:.0f} %), {:.0f} tokens/s, {} left", e + 1, readings_.size(),
+                       grouped(done), grouped(total), 100.0 * static_cast<double>(done) / static_cast<double>(total),
+                       per_second, duration(static_cast<double>(total - done) / std::max(per_second, 1e-9)));
+  }
+
+  const AuditRequest& request_;
+  Listener& listener_;
+  std::shared_ptr<const model::Model> model_;
+  std::vector<model::Token> text_;
+  std::int64_t before_;
+  audit::ReadingPlan plan_;
+  audit::Readings readings_;
+  AuditResult result_;
+  std::uint64_t fingerprint_ = 0;
+  Clock::time_point saved_ = Clock::now();
+};
+
+}  // namespace
+
+AuditResult audit_model(const AuditRequest& request, Listener& listener) {
+  check_fields(request);
+  check_resume(request.saving.resume, request.saving.json);
+  files_of_audit(request).check();
+  return LengthAudit(request, listener).run();
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,157 @@
+// probe_model(): asks at every length, saves each length when it is done; a ProbeResult as JSON and back.
+#include "sharpmax/probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "audit/job/audit_forms.h"
+#include "audit/probe/measure_probe.h"
+#include "job/field_values.h"
+#include "job/json_members.h"
+#include "job/saved_results.h"
+#include "job/words.h"
+#include "model/job/model_request.h"
+#include "storage/files.h"
+
+namespace sharpmax {
+namespace {
+
+constexpr std::int64_t kShortestPrompt = 128, kLongestPrompt = 2048;  // by default
+
+std::vector<std::int64_t> probed_lengths(const ProbeRequest& request, std::int64_t context) {
+  std::vector<std::int64_t> lengths = request.lengths;
+  if (lengths.empty())
+    for (std::int64_t length = kShortestPrompt; length <= std::min(kLongestPrompt, context); length *= 2)
+      lengths.push_back(length);
+  if (lengths.empty())
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("the context has room for {} tokens, and the shortest prompt has {}; {} must name "
+                                   "shorter ones",
+                                   context, kShortestPrompt, named("lengths")));
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+Json to_json(const ProbeSettings& settings) {
+  const ProbeQuestions& q = settings.questions;
+  return {{"model", to_json(settings.model)},
+          {"probe", {{"kind", q.probe}, {"chat", q.chat}, {"seed", q.question_seed}, {"questions", q.questions}}},
+          {"lengths", settings.lengths}};
+}
+
+// The lengths of results under these settings.
+std::vector<ProbedLength> lengths_in(const Json& results, const ProbeSettings& settings) {
+  std::vector<ProbedLength> lengths;
+  for (const Json& length : results.at("probe").at("lengths").get_ref<const Json::array_t&>())
+    lengths.push_back(audit::probed_length_in(length, settings.model.layers, settings.model.heads));
+  if (lengths.size() > settings.lengths.size())
+    throw Error(ErrorCode::bad_file, fmt::format("the results have {} lengths; they must have at most {}", lengths.size(),
+                                                 settings.lengths.size()));
+  return lengths;
+}
+
+std::vector<ProbedLength> saved_lengths(const Saving& saving, const ProbeSettings& settings) {
+  std::vector<ProbedLength> lengths;
+  if (!saving.resume || !std::filesystem::exists(saving.json)) return lengths;
+  resume_from(saving.json, kAuditSchema, to_json(settings),
+              [&](const Json& json) { lengths = lengths_in(json, settings); });
+  return lengths;
+}
+
+// What an interrupt will say, and where a resumed probe goes on.
+void tell_resumption(const Saving& saving, const ProbeResult& result, Listener& listener) {
+  if (saving.json.empty())
+    return listener.on_resumption(
+        {false, fmt::format("nothing was saved; with {} finished lengths are saved, and {} goes on", given("json", "FILE"),
+                            flagged("resume"))});
+  listener.on_resumption({true, "finished lengths are saved"});
+  if (saving.resume)
+    listener.narrate(fmt::format("resuming: {} of {} lengths are measured", result.lengths.size(),
+                                 result.settings.lengths.size()));
+}
+
+audit::Probe probe_of(const ProbeQuestions& questions) {
+  return {audit::probe_kind_of(questions.probe), questions.chat, questions.question_seed};
+}
+
+// Asks at the lengths that are left. Work is counted in tokens of one question per length.
+void ask_all(model::Session& session, ProbeResult& result, Listener& listener, const std::function<void()>& save) {
+  const auto& lengths = result.settings.lengths;
+  double total = 0, before = 0;
+  for (std::size_t i = result.lengths.size(); i < lengths.size(); ++i) total += static_cast<double>(lengths[i]);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t i = result.lengths.size(); i < lengths.size(); ++i) {
+    const auto length = static_cast<double>(lengths[i]);
+    const auto tell = [&](const audit::ProbeProgress& p) {
+      const double done = before + length * static_cast<double>(p.done) / static_cast<double>(p.questions);
+      listener.on_progress(fmt::format("{} tokens: question {} of {}, {} left", grouped(lengths[i]), p.done, p.questions,
+                                       duration(seconds_since(start) * (total - done) / done)));
+    };
+    const ProbeQuestions& questions = result.settings.questions;
+    result.lengths.push_back(
+        audit::measure_probe(session, probe_of(questions), lengths[i], questions.questions, tell));
+    before += length;
+    save();
+  }
+  listener.on_progress("");
+}
+
+}  // namespace
+
+ProbeResult probe_model(const ProbeRequest& request, Listener& listener) {
+  check_fields(request);
+  check_resume(request.saving.resume, request.saving.json);
+  if (request.questions.probe.empty())
+    throw RequestError(ErrorCode::bad_argument, fmt::format("no probe was named; {} must be max or lookup", named("probe")));
+  files_of(request, request.saving.overwrite, kAuditSchema).check();
+  const auto model = model::shared_model(request.model);
+  ProbeResult result{.provenance = provenance_of(request.command, command_of("audit", request))};
+  result.settings.questions = request.questions;
+  result.settings.lengths = probed_lengths(request, model::context_of(*model, request.model));
+  result.settings.model = model::settings_of(*model, request.model, listener);
+  result.lengths = saved_lengths(request.saving, result.settings);
+  const std::int64_t room = audit::probe_room(result.settings.lengths.back());
+  const auto session = model::open_session(*model, request.model, room, listener);
+  tell_resumption(request.saving, result, listener);
+  const auto save = [&] {
+    if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
+  };
+  save();  // a file that cannot be written is known now, not after the work
+  ask_all(*session, result, listener, save);
+  return result;
+}
+
+Json to_json(const ProbeResult& result) {
+  Json json = header_of(kAuditSchema, result.provenance);
+  json["settings"] = to_json(result.settings);
+  json["complete"] = result.complete();
+  const ProbeQuestions& q = result.settings.questions;
+  Json& probe = json["probe"] = {
+      {"kind", q.probe}, {"chat", q.chat}, {"seed", q.question_seed}, {"heads", result.settings.model.heads}};
+  probe["lengths"] = Json::array();
+  for (const ProbedLength& length : result.lengths)
+    probe["lengths"].push_back(audit::to_json(length, result.settings.model.heads));
+  return json;
+}
+
+ProbeResult probe_result(const Json& json) {
+  return read_results(json, kAuditSchema, [](const Json& results) {
+    check_form(results, AuditForm::probe);
+    const Json &settings = results.at("settings"), &questions = settings.at("probe");
+    ProbeResult result{.provenance = provenance_in(results), .settings = {.model = model_settings_in(settings.at("model"))}};
+    ProbeQuestions& q = result.settings.questions;
+    read_json(questions.at("kind"), q.probe);
+    read_json(questions.at("chat"), q.chat);
+    read_json(questions.at("seed"), q.question_seed);
+    read_json(questions.at("questions"), q.questions);
+    read_json(settings.at("lengths"), result.settings.lengths);
+    result.lengths = lengths_in(results, result.settings);
+    return result;
+  });
+}
+
+}  // namespace sharpmax

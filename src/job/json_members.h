@@ -1,0 +1,137 @@
+// Results as JSON and back, from one list of members.
+//
+// A type lists its members once, in Type::each_member(self, visit), which calls visit(name, member) for each, in the order of
+// the JSON; visit.optional(name, member) leaves a std::optional out when it is empty, where visit(name, member) writes null.
+// to_json() writes that list, from_json() reads it. A number that is not finite is null in JSON, and null is not-a-number in a
+// member of floating point.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sharpmax/job.h"
+
+namespace sharpmax {
+
+template <class T>
+Json json_of(const T& value);
+template <class T>
+void read_json(const Json& json, T& value);
+
+namespace internal {
+
+struct AnyVisit {
+  void operator()(const char*, const auto&) const {}
+  void optional(const char*, const auto&) const {}
+};
+
+template <class T>
+concept HasMembers = requires(T& value, AnyVisit visit) { T::each_member(value, visit); };
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool kIsVector = false;
+template <class T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool kIsPair = false;
+template <class A, class B>
+inline constexpr bool kIsPair<std::pair<A, B>> = true;
+
+struct Writer {
+  Json& json;
+  template <class T>
+  void operator()(const char* name, const T& value) const {
+    json[name] = json_of(value);
+  }
+  template <class T>
+  void optional(const char* name, const std::optional<T>& value) const {
+    if (value) json[name] = json_of(*value);
+  }
+};
+
+struct Reader {
+  const Json& json;
+  template <class T>
+  void operator()(const char* name, T& value) const {
+    read_json(json.at(name), value);
+  }
+  template <class T>
+  void optional(const char* name, std::optional<T>& value) const {
+    const auto found = json.find(name);
+    if (found == json.end())
+      value.reset();
+    else
+      read_json(*found, value.emplace());
+  }
+};
+
+}  // namespace internal
+
+template <class T>
+Json json_of(const T& value) {
+  if constexpr (internal::HasMembers<const T>) {
+    Json json = Json::object();
+    T::each_member(value, internal::Writer{json});
+    return json;
+  } else if constexpr (internal::kIsOptional<T>) {
+    return value ? json_of(*value) : Json();
+  } else if constexpr (internal::kIsVector<T>) {
+    Json list = Json::array();
+    for (const auto& one : value) list.push_back(json_of(one));
+    return list;
+  } else if constexpr (internal::kIsPair<T>) {
+    return Json::array({json_of(value.first), json_of(value.second)});
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isfinite(value) ? Json(value) : Json();
+  } else {
+    return value;
+  }
+}
+
+template <class T>
+void read_json(const Json& json, T& value) {
+  if constexpr (internal::HasMembers<T>) {
+    T::each_member(value, internal::Reader{json});
+  } else if constexpr (internal::kIsOptional<T>) {
+    if (json.is_null())
+      value.reset();
+    else
+      read_json(json, value.emplace());
+  } else if constexpr (internal::kIsVector<T>) {
+    value.clear();
+    for (const Json& one : json.template get_ref<const Json::array_t&>()) read_json(one, value.emplace_back());
+  } else if constexpr (internal::kIsPair<T>) {
+    read_json(json.at(0), value.first);
+    read_json(json.at(1), value.second);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    value = json.is_null() ? std::numeric_limits<T>::quiet_NaN() : json.template get<T>();
+  } else {
+    json.get_to(value);
+  }
+}
+
+// The result in `json`, which must be of this schema. Throws Error{bad_file} naming what is wrong. `read` may throw
+// nlohmann's exceptions.
+template <class Read>
+auto read_results(const Json& json, std::string_view schema, const Read& read) {
+  try {
+    if (const std::string found = json.at("schema").get<std::string>(); found != schema)
+      throw Error(ErrorCode::bad_file, "these are results of schema " + found + "; expected " + std::string(schema));
+    return read(json);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::bad_file, "not results of schema " + std::string(schema) + ": " + error.what());
+  }
+}
+
+}  // namespace sharpmax

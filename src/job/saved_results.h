@@ -1,0 +1,29 @@
+// Results in files: what they begin with, and those of an earlier run to go on from.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "sharpmax/job.h"
+
+namespace sharpmax {
+
+// Hands the results in `file` to `read`, which may throw JSON's exceptions. Error{bad_file} where they are
+// not of this schema, were measured under other settings, or cannot be read.
+void resume_from(const std::string& file, std::string_view schema, const Json& settings,
+                 const std::function<void(const Json&)>& read);
+
+// Where results come from: this version, now, and the command of a request, or `otherwise` if it has none.
+Provenance provenance_of(const std::string& command, const std::string& otherwise);
+// "schema", "sharpmax", "command", "created": what results begin with.
+Json header_of(std::string_view schema, const Provenance& provenance);
+Provenance provenance_in(const Json& results);
+
+// As files have it: one space of indentation; what is no number is null, and bytes that are no text are U+FFFD.
+std::string results_text(const Json& results);
+
+// Refuses `resume` without a file to resume from.
+void check_resume(bool resume, const std::string& json);
+
+}  // namespace sharpmax

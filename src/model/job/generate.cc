@@ -1,0 +1,156 @@
+#include "sharpmax/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "job/call_files.h"
+#include "job/field_values.h"
+#include "job/json_members.h"
+#include "job/words.h"
+#include "model/generation/generate.h"
+#include "model/job/model_request.h"
+#include "model/job/text_request.h"
+#include "model/tokenizer/chat.h"
+#include "storage/files.h"
+
+namespace sharpmax {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
+
+std::string prompt_of(const GenerateRequest& request) {
+  if (request.prompt && !request.prompt_file.empty())
+    refuse(fmt::format("{} and {} were both given; one must be left out", named("prompt"), named("prompt_file")));
+  if (!request.prompt && request.prompt_file.empty())
+    refuse(fmt::format("no prompt was given; {} or {} must be one", given("prompt", "TEXT"), given("prompt_file", "FILE")));
+  std::string prompt = request.prompt ? *request.prompt : read_text(request.prompt_file);
+  if (prompt.empty()) refuse("the prompt is empty; a model needs something to continue");
+  return prompt;
+}
+
+std::vector<model::Token> tokens_of(const model::Model& model, const GenerateRequest& request) {
+  const std::string prompt = prompt_of(request);
+  const model::Tokenizer& tokenizer = model.tokenizer();
+  using model::SpecialText;
+  if (!request.chat) {
+    if (request.system) refuse(fmt::format("{} goes with {}", named("system"), flagged("chat")));
+    const auto text = tokenizer.encode(prompt, request.special ? SpecialText::as_tokens : SpecialText::as_text);
+    return model::with_beginning(model, text);
+  }
+  std::optional<std::string_view> system;
+  if (request.system) system = *request.system;
+  return tokenizer.encode(model::chat_template_of(model.file()).render(prompt, system), SpecialText::as_tokens);
+}
+
+void check_length(std::int64_t prompt, std::int64_t context) {
+  if (prompt <= context) return;
+  throw RequestError(ErrorCode::limit,
+                     fmt::format("the prompt has {} tokens, and the context has room for {}; shorten the prompt or give a "
+                                 "larger {}",
+                                 grouped(prompt), grouped(context), named("context")));
+}
+
+const char* name_of(model::Ending ending) {
+  switch (ending) {
+    case model::Ending::stop_token:
+      return "stop_token";
+    case model::Ending::as_many_as_wanted:
+      return "tokens";
+    case model::Ending::context_full:
+      break;
+  }
+  return "context_full";
+}
+
+// Continues the prompt; its text and tokens go into `result`.
+void run(model::Session& session, const GenerateRequest& request, GenerateResult& result, Listener& listener) {
+  const model::Tokenizer& tokenizer = session.model().tokenizer();
+  model::Sampler sampler({request.temperature, request.top_k, request.top_p, request.seed});
+  model::TextStream stream(tokenizer);
+  const auto length = static_cast<std::int64_t>(result.prompt_tokens.size());
+  const auto start = std::chrono::steady_clock::now();
+  model::Generation wish{.most = request.tokens, .stops = tokenizer.ends().stops, .known = tokenizer.size()};
+  wish.on_token = [&](model::Token token) {
+    if (result.tokens.empty()) listener.on_progress("");
+    result.tokens.push_back(token);
+    listener.on_text(stream.push(token));
+  };
+  wish.on_prompt = [&](std::int64_t done) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    listener.on_progress(fmt::format("reading the prompt: {} of {} tokens, {} left", grouped(done), grouped(length),
+                                     duration(seconds * static_cast<double>(length - done) / static_cast<double>(done))));
+  };
+  model::GenerationTimes times;
+  try {
+    result.ending = name_of(model::generate(session, result.prompt_tokens, sampler, wish, times));
+    listener.on_text(stream.flush());
+  } catch (const Interrupted&) {
+    result.ending = "interrupted";
+  }
+  result.text = tokenizer.decode(result.tokens);
+  result.prompt_seconds = times.prompt_seconds;
+  result.generated_seconds = times.generated_seconds;
+}
+
+}  // namespace
+
+GenerateResult generate(const GenerateRequest& request, Listener& listener) {
+  check_fields(request);
+  model::Sampler({request.temperature, request.top_k, request.top_p, request.seed});  // throws before the model is read
+  const auto model = model::shared_model(request.model);
+  GenerateResult result{.command = request.command.empty() ? command_of("run", request) : request.command,
+                        .temperature = request.temperature,
+                        .top_p = request.top_p,
+                        .top_k = request.top_k,
+                        .seed = request.seed,
+                        .prompt_tokens = tokens_of(*model, request)};
+  const auto length = static_cast<std::int64_t>(result.prompt_tokens.size());
+  const std::int64_t context = model::context_of(*model, request.model);
+  check_length(length, context);
+  if (request.describe_model) result.model = model::settings_of(*model, request.model, listener);
+  const auto session =
+      model::open_session(*model, request.model, std::min(context, length + request.tokens), listener);
+  run(*session, request, result, listener);
+  return result;
+}
+
+Json to_json(const GenerateResult& result) {
+  return {{"schema", kGenerateSchema},
+          {"command", result.command},
+          {"model", result.model ? to_json(*result.model) : Json()},
+          {"sampling",
+           {{"temperature", result.temperature},
+            {"top_k", result.top_k},
+            {"top_p", result.top_p},
+            {"seed", result.seed}}},
+          {"prompt_tokens", result.prompt_tokens},
+          {"tokens", result.tokens},
+          {"text", result.text},
+          {"ending", result.ending},
+          {"seconds", {{"prompt", result.prompt_seconds}, {"generated", result.generated_seconds}}}};
+}
+
+GenerateResult generate_result(const Json& json) {
+  return read_results(json, kGenerateSchema, [](const Json& results) {
+    GenerateResult result;
+    read_json(results.at("command"), result.command);
+    if (!results.at("model").is_null()) result.model = model_settings_in(results.at("model"));
+    const Json &sampling = results.at("sampling"), &seconds = results.at("seconds");
+    read_json(sampling.at("temperature"), result.temperature);
+    read_json(sampling.at("top_k"), result.top_k);
+    read_json(sampling.at("top_p"), result.top_p);
+    read_json(sampling.at("seed"), result.seed);
+    read_json(results.at("prompt_tokens"), result.prompt_tokens);
+    read_json(results.at("tokens"), result.tokens);
+    read_json(results.at("text"), result.text);
+    read_json(results.at("ending"), result.ending);
+    read_json(seconds.at("prompt"), result.prompt_seconds);
+    read_json(seconds.at("generated"), result.generated_seconds);
+    return result;
+  });
+}
+
+}  // namespace sharpmax

@@ -1,0 +1,223 @@
+#include "model/job/model_request.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "job/json_members.h"
+#include "job/words.h"
+#include "machine/available_memory.h"
+#include "model/file/model_file.h"
+#include "model/transformer/normalizer_table.h"
+#include "storage/files.h"
+
+namespace sharpmax::model {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
+
+CacheType cache_type(const std::string& name) {
+  return name == "float16" ? CacheType::float16 : CacheType::float32;
+}
+
+// A model that does not run here is a file that is not what was wanted, as one that is broken.
+Model opened(const std::string& path) {
+  try {
+    return Model(path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unsupported) throw Error(ErrorCode::bad_file, error.what());
+    throw;
+  }
+}
+
+std::optional<NormalizerTable> table_of(const Model& model, const ModelRequest& request) {
+  const Configuration& c = model.configuration();
+  if (request.normalizers.starts_with('{'))
+    return parse_normalizer_table(request.normalizers, "normalizers", c.layers, c.heads);
+  if (!request.normalizers.empty())
+    return parse_normalizer_table(read_text(request.normalizers), request.normalizers, c.layers, c.heads);
+  if (request.normalizer.empty()) return std::nullopt;
+  return NormalizerTable(c.layers, c.heads, AnyNormalizer::parse(request.normalizer));
+}
+
+void note_untrained(const Configuration& c, std::int64_t tokens, Listener& listener) {
+  if (tokens <= c.context || c.rope.scaling.kind != RopeScaling::Kind::none) return;
+  const double factor = static_cast<double>(tokens) / static_cast<double>(c.context);
+  listener.narrate(fmt::format("note: {} tokens are more than the {} that the model was trained on; {} may serve it better",
+                               grouped(tokens), grouped(c.context),
+                               named("rope_scaling", fmt::format("ntk:{:.3g}", factor))));
+}
+
+void check_together(const ModelRequest& request) {
+  if (!request.normalizer.empty() && !request.normalizers.empty())
+    refuse(fmt::format("{} excludes {}", named("normalizers"), named("normalizer")));
+}
+
+}  // namespace
+
+Model open_model(const ModelRequest& request) {
+  check_together(request);
+  if (request.model.empty())
+    refuse(fmt::format("no model was given; {} must be one (`make model` fetches a small one)", named("model")));
+  Model model = opened(request.model);
+  const Configuration& c = model.configuration();
+  if ((!request.rope_scaling.empty() || request.rope_base) && c.rope.features == 0)
+    refuse(fmt::format("{} and {}: a {} model has learned positions, not rotary ones", named("rope_scaling"),
+                       named("rope_base"), c.architecture));
+  if (!request.rope_scaling.empty()) model.set_rope(parse_rope_scaling(request.rope_scaling, c.context));
+  if (request.rope_base) {
+    if (!(*request.rope_base > 1) || !std::isfinite(*request.rope_base))
+      refuse(fmt::format("{} must be above 1", named("rope_base")));
+    model.set_rope_base(*request.rope_base);
+  }
+  return model;
+}
+
+std::shared_ptr<const Model> shared_model(const ModelRequest& request) {
+  check_together(request);
+  return request.opened ? request.opened : std::make_shared<const Model>(open_model(request));
+}
+
+std::int64_t context_of(const Model& model, const ModelRequest& request) {
+  const Configuration& c = model.configuration();
+  const std::int64_t context = request.context.value_or(c.context);
+  if (context > c.context && c.rope.features == 0)
+    refuse(fmt::format("{}: a {} model has learned {} positions and has none beyond",
+                       named("context", std::to_string(context)), c.architecture, c.context));
+  return context;
+}
+
+SessionSettings session_settings(const Model& model, const ModelRequest& request, std::int64_t tokens, Listener& listener) {
+  SessionSettings settings;
+  settings.capacity = tokens;
+  settings.cache = cache_type(request.cache);
+  settings.threads = request.threads;
+  settings.block = request.block;
+  settings.normalizers = table_of(model, request);
+  settings.on_layer = [&listener] { listener.on_pause(); };
+  return settings;
+}
+
+void check_memory(const Configuration& c, std::int64_t tokens, const std::string& type) {
+  const auto bytes = cache_bytes(c, tokens, cache_type(type));
+  const double wanted = bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::infinity();
+  const auto there = available_memory();
+  if (!there || wanted <= static_cast<double>(*there)) return;
+  constexpr double kGigabyte = 1e9;
+  throw RequestError(ErrorCode::memory,
+                     fmt::format("not enough memory: keys and values of {} tokens take {:.1f} GB in {}, and {:.1f} GB are "
+                                 "free; a smaller {}{} takes less",
+                                 grouped(tokens), wanted / kGigabyte, type, static_cast<double>(*there) / kGigabyte,
+                                 named("context"), type == "float32" ? " or " + named("cache", "float16") : ""));
+}
+
+void check_room(const Model& model, const ModelRequest& request, std::int64_t tokens, Listener& listener) {
+  check_memory(model.configuration(), tokens, request.cache);
+  note_untrained(model.configuration(), tokens, listener);
+}
+
+std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& request, std::int64_t tokens,
+                                      Listener& listener) {
+  check_room(model, request, tokens, listener);
+  return std::make_unique<Session>(model, session_settings(model, request, tokens, listener));
+}
+
+std::string checksum_of(const ModelFile& file, Listener& listener) {
+  constexpr double kPatience = 1.0;  // seconds
+  const auto start = std::chrono::steady_clock::now();
+  bool told = false;
+  std::string digest = checksum_of(file, [&](std::uint64_t done, std::uint64_t whole) {
+    listener.on_pause();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds <= kPatience) return;
+    told = true;
+    listener.on_progress("checksum of the model: " +
+                         share_left(static_cast<double>(done), static_cast<double>(whole), seconds));
+  });
+  if (told) listener.on_progress("");
+  return digest;
+}
+
+ModelSettings settings_of(const Model& model, const ModelRequest& request, Listener& listener) {
+  const Configuration& c = model.configuration();
+  ModelSettings settings{.file = model.name(),
+                         .sha256 = checksum_of(model.file(), listener),
+                         .architecture = c.architecture,
+                         .layers = c.layers,
+                         .heads = c.heads,
+                         .kv_heads = c.kv_heads,
+                         .head_width = c.head_width,
+                         .width = c.width,
+                         .vocabulary = c.vocabulary,
+                         .trained_context = c.context,
+                         .cache = request.cache};
+  if (request.normalizers.empty())
+    settings.normalizer = AnyNormalizer::parse(request.normalizer.empty() ? "softmax" : request.normalizer).text();
+  else
+    settings.normalizers = to_json(*table_of(model, request)).dump();
+  if (!request.rope_scaling.empty()) settings.rope_scaling = request.rope_scaling;
+  settings.rope_base = request.rope_base;
+  return settings;
+}
+
+}  // namespace sharpmax::model
+
+namespace sharpmax {
+namespace {
+
+template <class Settings, class Visit>
+void each_plain_member(Settings& s, const Visit& visit) {
+  visit("file", s.file);
+  visit("sha256", s.sha256);
+  visit("architecture", s.architecture);
+  visit("layers", s.layers);
+  visit("heads", s.heads);
+  visit("kv_heads", s.kv_heads);
+  visit("head_width", s.head_width);
+  visit("width", s.width);
+  visit("vocabulary", s.vocabulary);
+  visit("trained_context", s.trained_context);
+  visit("cache", s.cache);
+  visit.optional("normalizer", s.normalizer);
+}
+
+}  // namespace
+
+Json to_json(const ModelSettings& settings) {
+  Json json = Json::object();
+  each_plain_member(settings, internal::Writer{json});
+  if (settings.normalizers) json["normalizers"] = Json::parse(*settings.normalizers);
+  json["rope_scaling"] = json_of(settings.rope_scaling);
+  json["rope_base"] = json_of(settings.rope_base);
+  return json;
+}
+
+ModelSettings model_settings_in(const Json& json) {
+  ModelSettings settings;
+  each_plain_member(settings, internal::Reader{json});
+  if (const auto table = json.find("normalizers"); table != json.end()) settings.normalizers = table->dump();
+  read_json(json.at("rope_scaling"), settings.rope_scaling);
+  read_json(json.at("rope_base"), settings.rope_base);
+  return settings;
+}
+
+Model::Model(const ModelRequest& request)
+    : path_(request.model), model_(std::make_shared<const model::Model>(model::open_model(request))) {}
+
+std::int64_t Model::layers() const noexcept { return model_->configuration().layers; }
+std::int64_t Model::heads() const noexcept { return model_->configuration().heads; }
+std::int64_t Model::context() const noexcept { return model_->configuration().context; }
+std::int64_t Model::vocabulary() const noexcept { return model_->configuration().vocabulary; }
+const std::string& Model::architecture() const noexcept { return model_->configuration().architecture; }
+
+ModelRequest Model::request() const {
+  ModelRequest request;
+  request.model = path_;
+  request.opened = model_;
+  return request;
+}
+
+}  // namespace sharpmax

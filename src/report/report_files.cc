@@ -1,0 +1,178 @@
+#include "report/report_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/in_quotes.h"
+#include "report/results_page.h"
+#include "storage/files.h"
+
+namespace sharpmax {
+namespace {
+
+void make_directory(const std::filesystem::path& path) {
+  std::error_code problem;
+  std::filesystem::create_directories(path, problem);
+  if (problem)
+    throw RequestError(ErrorCode::io, fmt::format("{}: the directory {} could not be made: {}", named("figures"),
+                                                  in_quotes(path.string()), problem.message()));
+}
+
+struct Folder {
+  std::filesystem::path path;
+  std::vector<Figure> figures;
+};
+
+// Figures of one result are in the directory itself. Of several each has its own in it, beside those that
+// they make together.
+std::vector<Folder> drawn(const std::filesystem::path& directory, std::span<const Json> results) {
+  if (results.size() == 1) return {{directory, report::figures_of(results[0])}};
+  std::vector<Folder> folders{{directory, report::figures_of(results)}};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    folders.push_back({directory / std::to_string(i + 1), report::figures_of(results[i])});
+  return folders;
+}
+
+// As a file of them would be read: what is no number is null there, and bytes that are no text are U+FFFD. So
+// a page made at once is that which `sharpmax report` makes later, to the byte.
+std::vector<Json> as_saved(std::span<const Json> results) {
+  std::vector<Json> saved;
+  for (const Json& one : results)
+    saved.push_back(Json::parse(one.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  return saved;
+}
+
+void write_figures(const std::vector<Folder>& folders, Listener& listener) {
+  std::size_t written = 0;
+  for (const Folder& folder : folders) {
+    make_directory(folder.path);
+    for (const Figure& figure : folder.figures)
+      write_text(folder.path / (figure.name + ".svg"), figure.svg);
+    written += folder.figures.size();
+  }
+  if (written == 0) listener.narrate(named("figures") + ": these results hold nothing to draw");
+}
+
+void write_page(const std::string& path, std::span<const Json> results, Listener& listener) {
+  const std::string page = report::results_page(results);
+  write_text(path, page);
+  if (page.size() > report::kPageBytes)
+    listener.narrate(fmt::format("the page has {:.1f} MB: what {} results hold at the least is more than fits into one",
+                        1e-6 * static_cast<double>(page.size()), results.size()));
+}
+
+// Every SVG file in the directory that has the name of a figure, as an output of the call.
+void declare_figures(CallFiles& call, const std::filesystem::path& directory) {
+  for (const std::filesystem::path& file : files_in(directory))
+    if (file.extension() == ".svg" && report::is_figure_name(file.stem().string()))
+      call.writes(named("figures"), file.string(), figure_kind());
+}
+
+}  // namespace
+
+FileKind page_kind() {
+  return {"a report page of sharpmax",
+          [](const std::filesystem::path& path) { return report::is_page(head_of(path)); }};
+}
+
+FileKind figure_kind() {
+  return {"a figure of sharpmax",
+          [](const std::filesystem::path& path) { return report::is_figure(head_of(path)); }};
+}
+
+void declare_report_files(CallFiles& call, const ReportFiles& files, std::size_t results) {
+  if (files.page == "-") throw RequestError(ErrorCode::bad_argument, named("report") + " is '-'; a page needs a file");
+  // A mistake for another option: a page would take the place of data.
+  for (const char* ending : {".json", ".csv", ".npy", ".npz", ".svg"})
+    if (files.page.ends_with(ending))
+      throw RequestError(ErrorCode::bad_argument,
+                         fmt::format("{} is {}; it writes the report, a page, so it must have a name such as report.html",
+                                     named("report"), in_quotes(files.page)));
+  call.writes(named("report"), files.page, page_kind());
+  if (files.figures.empty()) return;
+  declare_figures(call, files.figures);
+  for (std::size_t i = 0; results > 1 && i < results; ++i)
+    declare_figures(call, std::filesystem::path(files.figures) / std::to_string(i + 1));
+}
+
+void check_report_files(const ReportFiles& files) {
+  if (!files.page.empty()) {
+    report::require_page();
+    AtomicFile probe(files.page);
+  }
+  if (!files.figures.empty()) {
+    make_directory(files.figures);
+    AtomicFile probe(std::filesystem::path(files.figures) / "figure.svg");
+  }
+}
+
+// All is made before anything is written: results that are not what they say leave no half of it behind.
+void write_report_files(const ReportFiles& files, std::span<const Json> given, Listener& listener) {
+  if (!files.wanted()) return;
+  const std::vector<Json> results = as_saved(given);
+  std::vector<Folder> folders;
+  if (!files.figures.empty()) folders = drawn(files.figures, results);
+  if (!files.page.empty()) write_page(files.page, results, listener);
+  if (!files.figures.empty()) write_figures(folders, listener);
+}
+
+std::string report_page(std::span<const Json> results) { return report::results_page(as_saved(results)); }
+
+std::vector<Figure> report_figures(std::span<const Json> results) {
+  const std::vector<Json> saved = as_saved(results);
+  return saved.size() == 1 ? report::figures_of(saved[0]) : report::figures_of(std::span<const Json>(saved));
+}
+
+namespace {
+
+Json results_in(const std::string& path) {
+  Json results = Json::parse(read_text(path), nullptr, /*allow_exceptions=*/false);
+  if (results.is_discarded())
+    throw Error(ErrorCode::bad_file,
+                fmt::format("report: {} is not JSON; it must be results that a command wrote", in_quotes(path)));
+  return results;
+}
+
+// Told by its file: of several it is not plain which one is wrong.
+void check_results(const std::string& path, const Json& results, const ReportFiles& files) {
+  try {
+    report::check_results(results);
+    if (!files.figures.empty()) report::figures_of(results);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {}", in_quotes(path), error.what()));
+  }
+}
+
+void check_request(const ReportRequest& request) {
+  if (request.results.empty())
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("report: no results were given; {} must name a JSON file", named("results")));
+  if (!request.files.wanted())
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("report: nothing to write was given; {} must name a file for the page, or {} a directory",
+                                   named("report"), named("figures")));
+  CallFiles call(request.overwrite);
+  for (const std::string& path : request.results) call.reads(named("results"), path);
+  declare_report_files(call, request.files, request.results.size());
+  call.check();
+  check_report_files(request.files);
+}
+
+}  // namespace
+
+void write_report(const ReportRequest& request, Listener& listener) {
+  check_request(request);
+  std::vector<Json> results;
+  for (const std::string& path : request.results) {
+    results.push_back(results_in(path));
+    check_results(path, results.back(), request.files);
+  }
+  write_report_files(request.files, results, listener);
+  if (!request.files.page.empty()) listener.narrate(fmt::format("report: {}", request.files.page));
+  if (!request.files.figures.empty()) listener.narrate(fmt::format("figures: {}", request.files.figures));
+}
+
+}  // namespace sharpmax
