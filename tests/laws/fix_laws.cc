@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/fix/choice.h"
-#include "audit/fix/llama_cpp_setting.h"
+#include "audit/fix/rule.h"
 #include "audit/fix/search.h"
 #include "model/generation/perplexity.h"
 #include "model/transformer/normalizer_table.h"

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/measure/head_sketch.h"
-#include "audit/measure/sketch_json.h"
 #include "storage/digest.h"
 #include "support/attention_watch.h"
 #include "support/tiny_architectures.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "audit/analysis/row_distances.h"
+#include "audit/analysis/row_geometry.h"
 #include "audit/analysis/row_gradient.h"
 
 namespace sharpmax::audit {

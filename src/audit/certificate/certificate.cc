@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "audit/certificate/norm_bound.h"
-#include "audit/certificate/reached.h"
 #include "audit/certificate/vocabulary.h"
 #include "base/threads.h"
 #include "machine/blas.h"

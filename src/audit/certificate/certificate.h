@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "audit/certificate/attained_row.h"
+#include "audit/certificate/vocabulary.h"
 #include "model/transformer/model.h"
 
 namespace sharpmax::audit {

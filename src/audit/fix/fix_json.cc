@@ -1,4 +1,4 @@
-#include "audit/fix/fix_json.h"
+#include "audit/fix/fix_run.h"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "audit/fix/choice.h"
@@ -67,5 +68,15 @@ class FixRun {
   std::vector<TriedRule> trials_;
   std::int64_t done_ = 0, skipped_ = 0;  // of the cost: measured now, and known from an earlier run
 };
+
+// Trials and settings as JSON, part of schema sharpmax.fix/1. Numbers have all their digits: what is read back is what was
+// written.
+
+Json to_json(const FixSettings& settings);
+
+FixTrial fix_trial_of(const TriedRule& trial);
+FixTrial fix_trial_in(const Json& json);  // Error{bad_file}, or nlohmann's exceptions
+// Of a model with so many layers and heads; `name` opens every message. Error{bad_file}.
+TriedRule tried_rule_of(const FixTrial& trial, std::string_view name, std::int64_t layers, std::int64_t heads);
 
 }  // namespace sharpmax::audit

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "audit/analysis/analysis_json.h"
 #include "audit/analysis/measure_model.h"
+#include "audit/analysis/paper_findings.h"
 #include "audit/job/audit_forms.h"
 #include "job/field_values.h"
 #include "job/json_members.h"

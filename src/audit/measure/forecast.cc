@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "audit/measure/summary.h"
+#include "audit/measure/findings.h"
 #include "base/numbers.h"
 
 namespace sharpmax::audit {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "statistics/quantiles.h"
+#include "statistics/significance.h"
 
 namespace sharpmax::retrieval {
 
