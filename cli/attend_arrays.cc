@@ -12,7 +12,7 @@
 #include "cli/table.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::cli {
 

@@ -8,7 +8,7 @@
 #include "cli/console.h"
 #include "cli/table.h"
 #include "sharpmax/attention.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::cli {
 

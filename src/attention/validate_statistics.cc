@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "attention/validate_parts.h"
+#include "attention/validate.h"
 
 namespace sharpmax {
 namespace {

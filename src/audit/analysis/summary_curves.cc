@@ -13,7 +13,7 @@
 #include "base/numbers.h"
 #include "sharpmax/error.h"
 #include "statistics/significance.h"
-#include "theory/gradient.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::audit {
 namespace {

@@ -13,7 +13,6 @@
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/fix.h"
 #include "storage/files.h"

@@ -17,7 +17,6 @@
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "storage/files.h"
 
 namespace sharpmax {

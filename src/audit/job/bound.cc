@@ -15,7 +15,6 @@
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "normalizer/definition.h"
 #include "sharpmax/bound.h"
 #include "sharpmax/job.h"

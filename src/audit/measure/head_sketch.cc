@@ -9,11 +9,11 @@
 #include "base/float16.h"
 #include "base/numbers.h"
 #include "job/json_members.h"
-#include "model/job/text_request.h"
+#include "model/job/model_request.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
 #include "statistics/significance.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 
 namespace sharpmax::audit {
 namespace {

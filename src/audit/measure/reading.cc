@@ -7,7 +7,7 @@
 
 #include "audit/measure/row_watch.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::audit {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "model/generation/sampler.h"
+#include "model/generation/generate.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {

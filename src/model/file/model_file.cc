@@ -6,8 +6,7 @@
 #include <map>
 
 #include "sharpmax/error.h"
-#include "storage/digest.h"
-#include "storage/mapped_file.h"
+#include "storage/files.h"
 
 namespace sharpmax::model {
 namespace {

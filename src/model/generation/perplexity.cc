@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/generation/sampler.h"
+#include "model/generation/generate.h"
 #include "statistics/significance.h"
 
 namespace sharpmax {

@@ -12,7 +12,6 @@
 #include "job/words.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "model/tokenizer/chat.h"
 #include "storage/files.h"
 

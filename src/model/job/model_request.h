@@ -2,7 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "model/transformer/model.h"
 #include "model/transformer/session.h"
 #include "sharpmax/model.h"
 
@@ -39,3 +43,22 @@ Json to_json(const ModelSettings& settings);
 ModelSettings model_settings_in(const Json& json);
 
 }  // namespace sharpmax
+namespace sharpmax::model {
+
+// A TextRequest carried out: the tokens of a text, and what tells one text from another.
+
+// Throws Error{bad_argument} for no text and one of fewer than `least` tokens; Error{bad_file} for bytes that are not UTF-8.
+std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least);
+
+// With the token before it that the model expects before a text.
+std::vector<Token> with_beginning(const Model& model, std::span<const Token> text);
+std::int64_t tokens_before_text(const Model& model);
+
+// What a token stands for in a text; its number if the model has no tokenizer.
+std::string token_text(const Model& model, Token token);
+
+// FNV-1a, to tell whether a resumed job reads the same: of tokens, and of any text on top.
+std::uint64_t fingerprint_of(std::span<const Token> tokens);
+std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::string_view text);
+
+}  // namespace sharpmax::model

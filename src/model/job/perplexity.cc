@@ -15,7 +15,6 @@
 #include "job/words.h"
 #include "model/generation/perplexity.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "storage/files.h"
 
 namespace sharpmax {
