@@ -1,4 +1,4 @@
-#include "cli/attend_inputs.h"
+#include "cli/attend.h"
 
 #include <fmt/format.h>
 
