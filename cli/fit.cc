@@ -12,7 +12,7 @@
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {

@@ -11,7 +11,7 @@
 #include "cli/table.h"
 #include "report/results_page.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {

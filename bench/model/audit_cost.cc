@@ -11,7 +11,6 @@
 #include <numeric>
 
 #include "audit/measure/reading.h"
-#include "audit/measure/row_watch.h"
 #include "base/threads.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"

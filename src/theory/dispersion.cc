@@ -6,7 +6,6 @@
 
 #include "normalizer/softmax_map.h"
 #include "theory/arguments.h"
-#include "theory/search.h"
 
 namespace sharpmax::theory {
 

@@ -7,7 +7,6 @@
 #include "theory/arguments.h"
 #include "theory/dispersion.h"
 #include "theory/peak_parts.h"
-#include "theory/search.h"
 
 namespace sharpmax::theory {
 namespace {

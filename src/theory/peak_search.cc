@@ -4,7 +4,6 @@
 
 #include "theory/arguments.h"
 #include "theory/peak_parts.h"
-#include "theory/search.h"
 
 namespace sharpmax::theory {
 

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "audit/analysis/row_geometry.h"
-#include "audit/analysis/row_gradient.h"
 #include "support/attention_normalizers.h"
 #include "support/paper_b_plain.h"
 #include "theory/selection.h"

@@ -10,7 +10,6 @@
 
 #include "attention/kernels.h"
 #include "attention/rows/row.h"
-#include "attention/segments.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/statistics.h"
 

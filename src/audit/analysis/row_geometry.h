@@ -7,6 +7,7 @@
 
 #include "audit/analysis/row_kernels.h"
 #include "base/random.h"
+#include "sharpmax/normalizer.h"
 
 namespace sharpmax::audit {
 
@@ -140,6 +141,36 @@ class RowSeparability {
   RowSelection selection_;
   std::vector<std::int32_t> keys_;
   std::vector<double> unit_weights_, lengths_;  // [key] weight / |x|, 1 / |x|
+};
+
+// How much weights move when scores do (paper B, corollary 3): g(T, e) = |w((l + e v) / T) - w(l / T)| / e
+// for a random direction v of length 1, where w is the head's normalizer; softmax in the paper.
+
+// v for a row of `keys` scores, from the random numbers of that row: length 1, uniform over directions.
+void random_direction(const CounterRandom& random, std::uint64_t row, std::int64_t keys,
+                      std::vector<double>& v);
+
+struct GradientPlan {
+  std::vector<double> temperatures;  // T > 0
+  std::vector<double> steps;         // e > 0
+};
+
+class RowGradient {
+ public:
+  RowGradient(const GradientPlan& plan, const AnyNormalizer& normalizer);
+
+  // out[temperature, step] += g. Scores are finite; a row that is not gives NaN.
+  void add(std::span<const double> scores, std::span<const double> direction, std::span<double> out);
+
+ private:
+  void add_softmax(std::span<const double> scores, std::span<const double> direction, std::span<double> out);
+  void add_any(std::span<const double> scores, std::span<const double> direction, std::span<double> out);
+
+  const GradientPlan& plan_;
+  AnyNormalizer normalizer_;
+  bool softmax_;
+  double beta_ = 1.0;
+  std::vector<double> before_, after_, scores_, weights_;
 };
 
 }  // namespace sharpmax::audit

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "audit/analysis/row_geometry.h"
-#include "audit/analysis/row_gradient.h"
 
 namespace sharpmax::audit {
 

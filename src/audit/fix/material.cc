@@ -8,7 +8,7 @@
 #include "audit/probe/question.h"
 #include "base/in_quotes.h"
 #include "base/random.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"
 

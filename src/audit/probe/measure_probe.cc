@@ -7,7 +7,7 @@
 
 #include "audit/measure/findings.h"
 #include "audit/measure/findings_json.h"
-#include "audit/measure/row_watch.h"
+#include "audit/measure/reading.h"
 #include "job/json_members.h"
 #include "model/tokenizer/utf8.h"
 #include "statistics/significance.h"

@@ -8,7 +8,6 @@
 #include "model/architecture/architecture.h"
 #include "model/architecture/configuration.h"
 #include "model/architecture/family_list.h"
-#include "model/architecture/settings.h"
 #include "model/tensor/stored_tensor.h"
 #include "sharpmax/error.h"
 

@@ -1,4 +1,4 @@
-#include "model/architecture/settings.h"
+#include "model/architecture/architecture.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

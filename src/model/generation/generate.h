@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer/session.h"
+#include "sharpmax/perplexity.h"
 
 namespace sharpmax::model {
 
@@ -69,5 +71,14 @@ struct Generation {
 // Error{bad_argument} for an empty prompt, or one that does not fit.
 Ending generate(Session& session, std::span<const Token> prompt, Sampler& sampler, const Generation& wish,
                 GenerationTimes& times);
+
+// Losses of the tokens of a chunk, for perplexity().
+
+// -ln softmax(logits)[token]; NaN where the logits hold one.
+double loss_of(std::span<const float> logits, Token token);
+
+// Losses of one chunk; the session is rewound first. `on_token` is called with how many are through.
+ChunkLosses chunk_losses(Session& session, std::span<const Token> chunk, std::int64_t first,
+                         const std::function<void(std::int64_t)>& on_token = {});
 
 }  // namespace sharpmax::model

@@ -14,7 +14,6 @@
 #include "job/json_members.h"
 #include "job/words.h"
 #include "model/architecture/architecture.h"
-#include "model/job/inspect_parts.h"
 #include "model/job/model_request.h"
 #include "model/tensor/stored_tensor.h"
 #include "model/tokenizer/tokenizer.h"

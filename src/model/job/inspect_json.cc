@@ -3,7 +3,7 @@
 
 #include "job/json_members.h"
 #include "model/file/gguf.h"
-#include "model/job/inspect_parts.h"
+#include "model/job/model_request.h"
 #include "model/tensor/stored_tensor.h"
 #include "sharpmax/inspect.h"
 

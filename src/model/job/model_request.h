@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "model/file/model_file.h"
 #include "model/transformer/model.h"
 #include "model/transformer/session.h"
+#include "sharpmax/inspect.h"
 #include "sharpmax/model.h"
 
 namespace sharpmax::model {
@@ -60,5 +62,15 @@ std::string token_text(const Model& model, Token token);
 // FNV-1a, to tell whether a resumed job reads the same: of tokens, and of any text on top.
 std::uint64_t fingerprint_of(std::span<const Token> tokens);
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::string_view text);
+
+}  // namespace sharpmax::model
+namespace sharpmax::model {
+
+// Parts of inspect() that have a file of their own.
+
+// The format's own metadata, whole.
+Json metadata_json(const ModelFile& file);
+// Weights that are NaN or infinite, by tensor.
+InspectResult::Check check_weights(const ModelFile& file, int threads, Listener& listener);
 
 }  // namespace sharpmax::model

@@ -13,7 +13,7 @@
 #include "job/json_members.h"
 #include "job/saved_results.h"
 #include "job/words.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"
 

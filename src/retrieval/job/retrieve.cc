@@ -10,7 +10,7 @@
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "retrieval/training/head_file.h"
 #include "storage/files.h"
 

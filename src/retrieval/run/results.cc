@@ -1,6 +1,6 @@
 // Paper A's table: accuracy over ten seeds, the same weights under softmax and with adaptive temperature. Sizes 32
 // and 8,192 are missing: no source at hand states their accuracies.
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "retrieval/task/settings.h"
 
 namespace sharpmax::retrieval {
