@@ -9,9 +9,9 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/table.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -74,7 +74,7 @@ struct VersionWish {
 };
 
 void describe(CLI::App& program, VersionWish& wish) {
-  program.formatter(std::make_shared<WrappingFormatter>());
+  program.formatter(wrapping_formatter());
   program.footer(kFooter);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.add_flag("--version", wish.version, "Print the version");

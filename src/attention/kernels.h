@@ -1,6 +1,9 @@
-// A segment is a rectangle of queries x keys of one batch entry that attend to each other:
-// the whole of it, what its lengths leave, or one packed document. Everything behind the doors
-// works on segments and on the interval of keys that causality and window leave to a query.
+// What stands behind the doors: calls that have been validated, for float32, bfloat16 and float16
+// inputs. (float64 goes to the oracle, which takes the same calls.)
+//
+// A kernel writes every element of every output, also of rows that belong to no segment (zeros;
+// statistics as for a row with every key masked). It may allocate, and throw, before its first row
+// only. `statistics` is null, or asks for at least one view; `threads` is at least 1.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +15,10 @@
 #include "sharpmax/attention.h"
 
 namespace sharpmax {
+
+// A segment is a rectangle of queries x keys of one batch entry that attend to each other:
+// the whole of it, what its lengths leave, or one packed document. Everything behind the doors
+// works on segments and on the interval of keys that causality and window leave to a query.
 
 struct KeyRange {
   std::int64_t begin = 0;  // absolute key index
@@ -36,13 +43,6 @@ struct Segment {
 // Every segment of the request; queries in none of them are rows without keys. The request has
 // been validated.
 std::vector<Segment> segments_of(const AttentionRequest& request);
-
-// What stands behind the doors: calls that have been validated, for float32, bfloat16 and float16
-// inputs. (float64 goes to the oracle, which takes the same calls.)
-//
-// A kernel writes every element of every output, also of rows that belong to no segment (zeros;
-// statistics as for a row with every key masked). It may allocate, and throw, before its first row
-// only. `statistics` is null, or asks for at least one view; `threads` is at least 1.
 
 struct ForwardCall {
   const AttentionRequest& request;

@@ -107,7 +107,7 @@ std::vector<audit::TriedRule> saved_trials(const FixRequest& request, const FixS
   std::vector<audit::TriedRule> trials;
   const std::string& file = request.saving.json;
   if (!request.saving.resume || !std::filesystem::exists(file)) return trials;
-  resume_from(file, kFixSchema, audit::to_json(settings), [&](const Json& json) {
+  resume_from(file, kFixSchema, json_of(settings), [&](const Json& json) {
     for (const Json& trial : json.at("trials"))
       trials.push_back(audit::tried_rule_of(audit::fix_trial_in(trial), file, settings.model.layers, settings.model.heads));
   });

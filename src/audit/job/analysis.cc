@@ -63,13 +63,6 @@ audit::AnalysisSettings settings_of(const AnalysisRequest& request, std::int64_t
   return s;
 }
 
-Json to_json(const AnalyzedModel& analyzed) {
-  return {{"model", to_json(analyzed.model)},
-          {"text", analyzed.text},
-          {"text_tokens", analyzed.text_tokens},
-          {"special", analyzed.special}};
-}
-
 }  // namespace
 
 AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener) {
@@ -122,7 +115,7 @@ AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener)
 
 Json to_json(const AnalysisResult& result) {
   Json json = header_of(kAuditSchema, result.provenance);
-  json["settings"] = to_json(result.settings);
+  json["settings"] = json_of(result.settings);
   json["complete"] = result.complete();
   if (result.seconds) json["seconds"] = *result.seconds;
   if (result.analysis) json["analysis"] = audit::to_json(*result.analysis);
@@ -132,12 +125,8 @@ Json to_json(const AnalysisResult& result) {
 AnalysisResult analysis_result(const Json& json) {
   return read_results(json, kAuditSchema, [](const Json& results) {
     check_form(results, AuditForm::analysis);
-    const Json& settings = results.at("settings");
-    AnalysisResult result{.provenance = provenance_in(results),
-                          .settings = {.model = model_settings_in(settings.at("model"))}};
-    read_json(settings.at("text"), result.settings.text);
-    read_json(settings.at("text_tokens"), result.settings.text_tokens);
-    read_json(settings.at("special"), result.settings.special);
+    AnalysisResult result{.provenance = provenance_in(results)};
+    read_json(results.at("settings"), result.settings);
     if (results.contains("seconds")) read_json(results.at("seconds"), result.seconds);
     if (results.at("complete").get<bool>()) result.analysis = audit::analysis_findings_in(results.at("analysis"));
     return result;

@@ -238,24 +238,9 @@ std::string attained_sentence(const ModelBoundResult& result) {
       sharp > 0 ? ": of those no bound, however tight, could promise otherwise." : ".");
 }
 
-// Members of "model".
-template <class Settings, class Visit>
-void each_model_member(Settings& s, const Visit& visit) {
-  visit("file", s.file);
-  visit("sha256", s.sha256);
-  visit("architecture", s.architecture);
-  visit("layers", s.layers);
-  visit("heads", s.heads);
-  visit("kv_heads", s.kv_heads);
-  visit("head_width", s.head_width);
-  visit("width", s.width);
-  visit("vocabulary", s.vocabulary);
-  visit("trained_context", s.trained_context);
-}
-
-// The others, after it.
+// Members after "model".
 template <class Result, class Visit>
-void each_other_member(Result& result, const Visit& visit) {
+void each_member_after_model(Result& result, const Visit& visit) {
   visit("peak", result.peak);
   visit("beta", result.beta);
   visit("rope_scaling", result.model.rope_scaling);
@@ -299,17 +284,16 @@ ModelBoundResult bound_model(const ModelBoundRequest& request, Listener& listene
 
 Json to_json(const ModelBoundResult& result) {
   Json json = header_of(kModelBoundSchema, result.provenance);
-  Json& model = json["model"] = Json::object();
-  each_model_member(result.model, internal::Writer{model});
-  each_other_member(result, internal::Writer{json});
+  ModelSettings::each_fact(result.model, internal::Writer{json["model"]});
+  each_member_after_model(result, internal::Writer{json});
   return json;
 }
 
 ModelBoundResult model_bound_result(const Json& json) {
   return read_results(json, kModelBoundSchema, [](const Json& results) {
     ModelBoundResult result{.provenance = provenance_in(results)};
-    each_model_member(result.model, internal::Reader{results.at("model")});
-    each_other_member(result, internal::Reader{results});
+    ModelSettings::each_fact(result.model, internal::Reader{results.at("model")});
+    each_member_after_model(result, internal::Reader{results});
     return result;
   });
 }

@@ -169,43 +169,6 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
 }  // namespace sharpmax::model
 
 namespace sharpmax {
-namespace {
-
-template <class Settings, class Visit>
-void each_plain_member(Settings& s, const Visit& visit) {
-  visit("file", s.file);
-  visit("sha256", s.sha256);
-  visit("architecture", s.architecture);
-  visit("layers", s.layers);
-  visit("heads", s.heads);
-  visit("kv_heads", s.kv_heads);
-  visit("head_width", s.head_width);
-  visit("width", s.width);
-  visit("vocabulary", s.vocabulary);
-  visit("trained_context", s.trained_context);
-  visit("cache", s.cache);
-  visit.optional("normalizer", s.normalizer);
-}
-
-}  // namespace
-
-Json to_json(const ModelSettings& settings) {
-  Json json = Json::object();
-  each_plain_member(settings, internal::Writer{json});
-  if (settings.normalizers) json["normalizers"] = Json::parse(*settings.normalizers);
-  json["rope_scaling"] = json_of(settings.rope_scaling);
-  json["rope_base"] = json_of(settings.rope_base);
-  return json;
-}
-
-ModelSettings model_settings_in(const Json& json) {
-  ModelSettings settings;
-  each_plain_member(settings, internal::Reader{json});
-  if (const auto table = json.find("normalizers"); table != json.end()) settings.normalizers = table->dump();
-  read_json(json.at("rope_scaling"), settings.rope_scaling);
-  read_json(json.at("rope_base"), settings.rope_base);
-  return settings;
-}
 
 Model::Model(const ModelRequest& request)
     : path_(request.model), model_(std::make_shared<const model::Model>(model::open_model(request))) {}

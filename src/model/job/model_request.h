@@ -37,16 +37,6 @@ std::string checksum_of(const ModelFile& file, Listener& listener);
 
 ModelSettings settings_of(const Model& model, const ModelRequest& request, Listener& listener);
 
-}  // namespace sharpmax::model
-
-namespace sharpmax {
-
-Json to_json(const ModelSettings& settings);
-ModelSettings model_settings_in(const Json& json);
-
-}  // namespace sharpmax
-namespace sharpmax::model {
-
 // A TextRequest carried out: the tokens of a text, and what tells one text from another.
 
 // Throws Error{bad_argument} for no text and one of fewer than `least` tokens; Error{bad_file} for bytes that are not UTF-8.
