@@ -10,6 +10,7 @@
 #include "audit/fix/rule.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
+#include "job/json_members.h"
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
