@@ -28,7 +28,8 @@ void check_outputs(const AttendOptions& options, std::size_t normalizers) {
 }
 
 bool is_summarized(std::string_view name) {
-  constexpr std::string_view kNames[] = {"entropy", "peak_weight", "effective_support", "support", "mass", "temperature"};
+  constexpr std::string_view kNames[] = {"entropy", "peak_weight", "effective_support",
+                                         "support", "mass",        "temperature"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

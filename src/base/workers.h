@@ -1,9 +1,4 @@
-// A loop that several threads work on at the same time, and how they wait for each other.
-//
-// Its memory outlives the loops that it serves, one after the other. So a worker that comes late finds a loop
-// without unclaimed pieces, or a later one, which it may as well help. It never finds freed memory, and nobody
-// has to wait for it. All but the ticket and the count of finished pieces is written while no piece is claimed, and
-// read only by a thread that holds one.
+// The threads of parallel loops: a loop that many work on, the crowd of other processes, the pool of workers.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +11,13 @@
 #include "base/threads.h"
 
 namespace sharpmax {
+
+// A loop that several threads work on at the same time, and how they wait for each other.
+//
+// Its memory outlives the loops that it serves, one after the other. So a worker that comes late finds a loop
+// without unclaimed pieces, or a later one, which it may as well help. It never finds freed memory, and nobody
+// has to wait for it. All but the ticket and the count of finished pieces is written while no piece is claimed, and
+// read only by a thread that holds one.
 
 std::int64_t nanoseconds() noexcept;  // of a clock that never goes back
 // For how long the calling thread has wanted to run without having a core; 0 if the system does not say.

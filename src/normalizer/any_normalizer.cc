@@ -1,4 +1,4 @@
-// The list of members, in the order of docs/normalizers.md.
+// The list of members in the order of docs/normalizers.md, and rules that the caller wrote.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +14,8 @@
 #include "sharpmax/error.h"
 
 namespace sharpmax {
+
+// The list of members, in the order of docs/normalizers.md.
 
 std::span<const Definition* const> all_definitions() {
   static const std::vector<const Definition*> definitions = [] {

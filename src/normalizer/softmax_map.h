@@ -1,4 +1,4 @@
-// Softmax at a given temperature, in double: what most members of the family are made of.
+// Softmax in double: at a given temperature, and at the least one that is sharp enough.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include "normalizer/definition.h"
 
 namespace sharpmax {
+
+// Softmax at a given temperature, in double: what most members of the family are made of.
 
 // What one sweep at temperature beta learns. With d_j = beta (e_j - top), never positive:
 struct SharpenedSurvey {

@@ -1,5 +1,4 @@
-// The family as JSON text. By hand, because a JSON library would be most of a module that is sent with every
-// page.
+// The family for a web page: a few C functions, and the members as JSON.
 #pragma once
 
 #include <array>
@@ -8,6 +7,9 @@
 #include <string_view>
 
 namespace sharpmax::playground {
+
+// The family as JSON text. By hand, because a JSON library would be most of a module that is sent with every
+// page.
 
 // More than a page can show; every rule stays quick enough to follow a slider.
 inline constexpr std::size_t kLargestRow = 65'536;

@@ -1,7 +1,4 @@
-// A file that appears whole or not at all: written beside its target under a temporary name, then
-// renamed over it. Destroyed before commit(), it leaves no trace and the earlier file as it was.
-//
-// A target that is no regular file (a device, a pipe) cannot be renamed over: it is written directly.
+// Files: written whole or not at all, mapped, read as text, and their checksums.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +12,11 @@
 #include <vector>
 
 namespace sharpmax {
+
+// A file that appears whole or not at all: written beside its target under a temporary name, then
+// renamed over it. Destroyed before commit(), it leaves no trace and the earlier file as it was.
+//
+// A target that is no regular file (a device, a pipe) cannot be renamed over: it is written directly.
 
 class AtomicFile {
  public:

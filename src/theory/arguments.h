@@ -1,4 +1,4 @@
-// What the bounds take and what they refuse: every check has one wording.
+// What bounds share: the checks of their arguments, and searches over one number.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 #include "sharpmax/error.h"
 
 namespace sharpmax::theory {
+
+// What the bounds take and what they refuse: every check has one wording.
 
 // What a number must be, in words and as a predicate of a finite number.
 struct Domain {

@@ -1,9 +1,11 @@
-// Softmax disperses: how far scores can spread, what that leaves of the largest weight, and what entropy says of it.
+// Softmax disperses: what a spread of scores leaves of the largest weight, of entropy and of gradients.
 #pragma once
 
 #include <span>
 
 namespace sharpmax::theory {
+
+// Softmax disperses: how far scores can spread, what that leaves of the largest weight, and what entropy says of it.
 
 // Sharpness costs norm: how far scores can spread, given the sizes of what they are made of.
 //

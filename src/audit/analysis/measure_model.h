@@ -1,4 +1,4 @@
-// What was measured of one head, summed over rows; and the means.
+// From a model to sums per head: one block of rows at a time, all heads of a layer together.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@
 #include "model/transformer/session.h"
 
 namespace sharpmax::audit {
+
+// What was measured of one head, summed over rows; and the means.
 
 // Sums over some rows of one head.
 struct RowSums {

@@ -1,4 +1,4 @@
-// Which N keys of a row are taken: those with most weight, or some drawn at random.
+// One row of attention in the terms of paper B: keys taken, distances, separability, change of the weights.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include "sharpmax/normalizer.h"
 
 namespace sharpmax::audit {
+
+// Which N keys of a row are taken: those with most weight, or some drawn at random.
 
 // The keys of the `count` largest weights, largest first; of equal weights the lowest key first. The first N
 // are the paper's I_N for every N up to count. Weights are finite.

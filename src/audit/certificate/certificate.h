@@ -1,4 +1,4 @@
-// Layer 0 sees tokens, and there are only so many: its queries and keys before the turn are known.
+// Certificates of heads: upper bounds of the score spread, from the weights alone.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include "model/transformer/model.h"
 
 namespace sharpmax::audit {
+
+// Layer 0 sees tokens, and there are only so many: its queries and keys before the turn are known.
 
 // What the first layer's norm makes of tokens, before the norm's own weights: [token, width]. Only where
 // positions do not enter the embedding. Error{bad_file} where an embedding is not finite.

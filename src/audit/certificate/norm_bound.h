@@ -1,10 +1,12 @@
-// The spread of one row's scores, over all inputs of the size that a norm leaves.
+// The spread of one row over all inputs of the size that a norm leaves: a bound, and what some inputs reach.
 #pragma once
 
 #include "audit/certificate/folded_head.h"
 #include "model/architecture/configuration.h"
 
 namespace sharpmax::audit {
+
+// The spread of one row's scores, over all inputs of the size that a norm leaves.
 
 // No row of this head spreads further, whatever enters the layer: any hidden state, any length, any offsets.
 // Before the soft cap. Holds for scores as the forward pass computes them in float.

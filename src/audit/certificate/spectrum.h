@@ -1,5 +1,4 @@
-// Largest eigenvalues of small positive semidefinite matrices, from above: what power iteration, which comes
-// from below, cannot certify.
+// Upper bounds that rounding cannot break: largest eigenvalues, and largest products of two sets of vectors.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +6,9 @@
 #include <vector>
 
 namespace sharpmax::audit {
+
+// Largest eigenvalues of small positive semidefinite matrices, from above: what power iteration, which comes
+// from below, cannot certify.
 
 // A symmetric matrix, row by row.
 struct Symmetric {

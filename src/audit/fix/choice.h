@@ -1,4 +1,4 @@
-// A rule against doing nothing, on the same tokens and the same questions.
+// A rule against doing nothing, and which rule is best by what the user is after.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 #include "audit/fix/material.h"
 
 namespace sharpmax::audit {
+
+// A rule against doing nothing, on the same tokens and the same questions.
 
 using sharpmax::Flips;
 using sharpmax::LossChange;

@@ -1,8 +1,4 @@
-// Which heads should run under a rule: a greedy search over groups of heads, coarse to fine.
-//
-// Six blocks of layers, then single layers, then single heads: each group in turn is switched (off if any of
-// its heads is on) and stays so where the score improves. The order is fixed, so the same scores give the
-// same search.
+// A run of `fix`: every rule tried in turn, the search over heads, the choice; and its trials as JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +14,12 @@
 #include "model/transformer/normalizer_table.h"
 
 namespace sharpmax::audit {
+
+// Which heads should run under a rule: a greedy search over groups of heads, coarse to fine.
+//
+// Six blocks of layers, then single layers, then single heads: each group in turn is switched (off if any of
+// its heads is on) and stays so where the score improves. The order is fixed, so the same scores give the
+// same search.
 
 class HeadSearch {
  public:

@@ -1,5 +1,4 @@
-// What each head does on a text, as far as rules need to know it: how its entropy grows, and of which kind it
-// is.
+// Rules that are tried: what heads do on a text, which rule goes to which heads, and the same for llama.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,9 @@
 #include "model/transformer/session.h"
 
 namespace sharpmax::audit {
+
+// What each head does on a text, as far as rules need to know it: how its entropy grows, and of which kind it
+// is.
 
 struct SurveyedHead {
   double slope = 0;          // of entropy against ln n

@@ -1,4 +1,4 @@
-// Fields of a request held to the domains of the theory, which know open ends.
+// The jobs bound() and bound_model().
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +24,8 @@
 #include "theory/peak_range.h"
 
 namespace sharpmax {
+
+// Fields of a request held to the domains of the theory, which know open ends.
 
 // Throws RequestError{bad_argument} unless the value is finite and in the domain.
 inline void require_field(std::string_view field, double value, const theory::Domain& domain) {

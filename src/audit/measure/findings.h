@@ -1,9 +1,4 @@
-// How a head's sharpness goes on past the lengths that were measured, and how far such guesses were off where
-// they could be checked.
-//
-// The guess is a damped power law: ln p = ln p(last) + damping * slope * (ln n - ln last), slope by least
-// squares over the measured lengths. Damping 0 is "no change", 1 the power law. It is one number for all
-// heads, chosen where the truth is known: from the shorter of the measured lengths to the longer ones.
+// From kept rows to findings: medians by length, the kind of every head, forecasts past the measured lengths.
 #pragma once
 
 #include <span>
@@ -13,6 +8,13 @@
 #include "sharpmax/audit.h"
 
 namespace sharpmax::audit {
+
+// How a head's sharpness goes on past the lengths that were measured, and how far such guesses were off where
+// they could be checked.
+//
+// The guess is a damped power law: ln p = ln p(last) + damping * slope * (ln n - ln last), slope by least
+// squares over the measured lengths. Damping 0 is "no change", 1 the power law. It is one number for all
+// heads, chosen where the truth is known: from the shorter of the measured lengths to the longer ones.
 
 // One head's median at every length, ascending; NaN where there is none.
 struct Curve {

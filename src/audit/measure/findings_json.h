@@ -1,4 +1,4 @@
-// Numbers in results: six digits, enough to read. What is not finite becomes not-a-number, which is null in JSON.
+// Findings as JSON, and the six digits of their numbers.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,6 +11,8 @@
 #include "sharpmax/audit.h"
 
 namespace sharpmax::audit {
+
+// Numbers in results: six digits, enough to read. What is not finite becomes not-a-number, which is null in JSON.
 
 inline double rounded(double value) {
   return std::isfinite(value) ? std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr) : kNaN;

@@ -1,4 +1,4 @@
-// What an audit keeps of one row of attention.
+// A model reads excerpts of a text while an audit keeps some rows of attention; and what it kept, as a file.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,8 @@
 #include "sharpmax/audit.h"
 
 namespace sharpmax::audit {
+
+// What an audit keeps of one row of attention.
 
 inline constexpr std::size_t kRowFields = kPlainFields + kGapOctaves.size();  // RowField, in order
 inline constexpr std::int64_t kTopKeys = 8;

@@ -1,4 +1,4 @@
-// How much weight each head lays on certain keys from certain rows, without the matrix of all weights.
+// A probe at one length: how often the model is right, and how much each head looks at the right item.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include "sharpmax/probe.h"
 
 namespace sharpmax::audit {
+
+// How much weight each head lays on certain keys from certain rows, without the matrix of all weights.
 
 // Looks on while a session reads. Rows of positions first .. end - 1 are watched; what they lay on the item's
 // keys is kept.

@@ -1,4 +1,4 @@
-// Questions as tokens of a model, cut to a length.
+// Questions as tokens of a model, and a model that answers them.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@
 #include "model/transformer/session.h"
 
 namespace sharpmax::audit {
+
+// Questions as tokens of a model, cut to a length.
 
 struct Question {
   std::vector<model::Token> prompt;

@@ -1,5 +1,4 @@
-// A model's settings, wherever its file keeps them: GGUF metadata or config.json. Typed before any use; every
-// refusal says where the setting stands and what was wanted.
+// Descriptions of architectures, and the settings of a model file that fill them in.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,6 +15,9 @@
 #include "model/file/model_file.h"
 
 namespace sharpmax::model {
+
+// A model's settings, wherever its file keeps them: GGUF metadata or config.json. Typed before any use; every
+// refusal says where the setting stands and what was wanted.
 
 // A setting's name in each kind of file: GGUF's without the architecture's prefix, config.json's as a path
 // ("rope_parameters.rope_theta"). Of several names the first that is there counts.

@@ -1,5 +1,4 @@
-// A model as Hugging Face saves it: config.json, tensors in one .safetensors file or in shards with an index,
-// and tokenizer.json beside them.
+// A model file: GGUF, or a folder as Hugging Face saves it. Its content decides which.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,6 +19,9 @@
 #include "storage/safetensors.h"
 
 namespace sharpmax::model {
+
+// A model as Hugging Face saves it: config.json, tensors in one .safetensors file or in shards with an index,
+// and tokenizer.json beside them.
 
 class SafetensorsFolder {
  public:

@@ -1,5 +1,4 @@
-// Choosing the next token. Draws are made by counter, so a seed gives the same text however often a run is
-// cut.
+// Loops round a session: the next token is chosen, text is continued, losses of a text are measured.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,9 @@
 #include "sharpmax/perplexity.h"
 
 namespace sharpmax::model {
+
+// Choosing the next token. Draws are made by counter, so a seed gives the same text however often a run is
+// cut.
 
 struct Sampling {
   double temperature = 0;  // 0: always the likeliest; of equals the lowest number

@@ -1,4 +1,4 @@
-// The metadata of a model file as JSON, nothing left out.
+// Results of inspect() as JSON and back, and the metadata of a file as it stands.
 #include <nlohmann/json.hpp>
 
 #include "job/json_members.h"
@@ -9,6 +9,8 @@
 
 namespace sharpmax::model {
 namespace {
+
+// The metadata of a model file as JSON, nothing left out.
 
 Json scalar(GgufType type, std::span<const std::byte> bytes) {
   const std::byte* at = bytes.data();

@@ -32,7 +32,7 @@ void check_room(const Model& model, const ModelRequest& request, std::int64_t to
 std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& request, std::int64_t tokens,
                                       Listener& listener);
 
-// SHA-256 of the model as model/file/checksum.h has it; tells its progress if that takes over a second.
+// SHA-256 of the model as model/file/model_file.h has it; tells its progress if that takes over a second.
 std::string checksum_of(const ModelFile& file, Listener& listener);
 
 ModelSettings settings_of(const Model& model, const ModelRequest& request, Listener& listener);
@@ -52,9 +52,6 @@ std::string token_text(const Model& model, Token token);
 // FNV-1a, to tell whether a resumed job reads the same: of tokens, and of any text on top.
 std::uint64_t fingerprint_of(std::span<const Token> tokens);
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::string_view text);
-
-}  // namespace sharpmax::model
-namespace sharpmax::model {
 
 // Parts of inspect() that have a file of their own.
 

@@ -1,4 +1,4 @@
-// Keys and values of the tokens seen so far, in float32 or float16.
+// The forward pass: keys and values of the tokens seen so far, and blocks of tokens through all layers.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@
 #include "sharpmax/tensor.h"
 
 namespace sharpmax::model {
+
+// Keys and values of the tokens seen so far, in float32 or float16.
 
 enum class CacheType { float32, float16 };
 

@@ -1,5 +1,4 @@
-// Paper A's table: accuracy over ten seeds, the same weights under softmax and with adaptive temperature. Sizes 32
-// and 8,192 are missing: no source at hand states their accuracies.
+// What a run found, as a RetrievalResult.
 #include "retrieval/run/run.h"
 
 #include <fmt/format.h>
@@ -20,6 +19,9 @@
 #include "statistics/significance.h"
 
 namespace sharpmax::retrieval {
+
+// Paper A's table: accuracy over ten seeds, the same weights under softmax and with adaptive temperature. Sizes 32
+// and 8,192 are missing: no source at hand states their accuracies.
 
 struct Published {
   std::string_view normalizer;

@@ -1,4 +1,4 @@
-// Where the files of a run are, and whose the directory is.
+// Parts of a run: its directory, training on threads, progress, one head at one size, rows of scores.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,8 @@
 #include "retrieval/testing/evaluation.h"
 
 namespace sharpmax::retrieval {
+
+// Where the files of a run are, and whose the directory is.
 
 class RunDirectory {
  public:

@@ -1,4 +1,4 @@
-// Training one head, step by step, by counter: a state and the settings determine everything after it.
+// Training of one head: loss and gradient of a batch, and the steps.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include "retrieval/task/task.h"
 
 namespace sharpmax::retrieval {
+
+// Training one head, step by step, by counter: a state and the settings determine everything after it.
 
 // All that the next step depends on, besides settings and seed. Values of single precision are held widened,
 // exactly. moments hold Adam's first and second, of the parameters and then of the normalizer's.
