@@ -1,4 +1,4 @@
-"""Every example of docs/python.md and the README does what the page says, and every public name stands on it."""
+"""Every example of docs/reference/python.md and the README does what the page says, and every public name stands on it."""
 
 import doctest
 import inspect
@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "python.md"
+PAGE = ROOT / "docs/reference/python.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -24,7 +24,7 @@ def sections(page):
 
 
 SECTIONS = [*sections(PAGE), *sections(ROOT / "README.md")]
-NEEDS = {"PyTorch": "torch", "In Python": "torch", "JAX": "jax", "Transformers": "transformers"}
+NEEDS = {"PyTorch": "torch", "Quick start": "torch", "JAX": "jax", "Transformers": "transformers"}
 
 
 @pytest.mark.parametrize("title, text, line", SECTIONS, ids=[title for title, *_ in SECTIONS])
@@ -59,6 +59,6 @@ def public_names():
 def test_every_public_name_is_on_the_page_and_has_words_of_its_own():
     page = PAGE.read_text()
     for name, thing in public_names():
-        assert f"`{name}" in page, f"{name} is not in docs/python.md"
+        assert f"`{name}" in page, f"{name} is not in docs/reference/python.md"
         if inspect.isclass(thing) or inspect.isfunction(thing):
             assert thing.__doc__, f"{name} has no docstring"
