@@ -1,4 +1,4 @@
-"""Every example of docs/reference/python.md and the README does what the page says, and every public name stands on it."""
+"""Every example of the Python pages and the README does what the page says, and every public name stands on it."""
 
 import doctest
 import inspect
@@ -23,8 +23,10 @@ def sections(page):
             lines.append("" if line.startswith("```") else line)
 
 
-SECTIONS = [*sections(PAGE), *sections(ROOT / "README.md")]
-NEEDS = {"PyTorch": "torch", "Quick start": "torch", "JAX": "jax", "Transformers": "transformers"}
+PAGES = [PAGE, ROOT / "README.md", ROOT / "docs/how-to/train-with-a-normalizer.md"]
+SECTIONS = [section for page in PAGES for section in sections(page)]
+NEEDS = {"JAX": "jax", "Transformers": "transformers"}
+NEEDS.update(dict.fromkeys(("PyTorch", "Quick start", "In PyTorch"), "torch"))
 
 
 @pytest.mark.parametrize("title, text, line", SECTIONS, ids=[title for title, *_ in SECTIONS])
