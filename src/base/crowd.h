@@ -3,7 +3,7 @@
 // Beside them a loop on several threads can be slower than on one fewer, for whoever loses its core in the middle
 // of a task keeps all the others waiting. When a caller has lost too much of its time in this way, one thread fewer
 // is used for a pause. A loss soon after the pause doubles the next one, so little is lost beside a process that
-// stays. docs/design/decisions/0015 has the measurements that chose the numbers.
+// stays. docs/decisions/0015 has the measurements that chose the numbers.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ std::int64_t core_delay() noexcept;
 void relax() noexcept;  // tells the core that this thread is spinning
 
 // How long a waiting thread spins before it sleeps. Waking takes some ten microseconds; the loops of a generated
-// token follow each other within fewer (docs/design/decisions/0015).
+// token follow each other within fewer (docs/decisions/0015).
 inline constexpr std::int64_t kSpinNanoseconds = 50'000;
 
 // True as soon as `done` is; false if it is not within kSpinNanoseconds.
