@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 
 #include "cli/console.h"
 
@@ -29,34 +27,7 @@ std::string_view code_of(Ink ink) {
   return "";
 }
 
-constexpr std::size_t kNameColumn = 26;
-
-class WrappingFormatter : public CLI::Formatter {
- public:
-  WrappingFormatter() { column_width(kNameColumn); }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_option_text().empty() ? "" : " " + option->get_option_text();
-  }
-  std::string make_option_desc(const CLI::Option* option) const override {
-    return wrapped(option->get_description(), kScreenWidth - kNameColumn);
-  }
-  std::string make_subcommand(const CLI::App* command) const override {
-    std::ostringstream out;
-    std::string first_sentence = command->get_description();
-    first_sentence = first_sentence.substr(0, first_sentence.find('.'));
-    CLI::detail::format_help(out, command->get_display_name(true),
-                             wrapped(first_sentence, kScreenWidth - kNameColumn), kNameColumn);
-    return out.str();
-  }
-  std::string make_description(const CLI::App* command) const override {
-    return wrapped(command->get_description()) + "\n\n";
-  }
-};
-
 }  // namespace
-
-std::shared_ptr<CLI::FormatterBase> wrapping_formatter() { return std::make_shared<WrappingFormatter>(); }
 
 bool colour_wanted() {
   const char* no_color = std::getenv("NO_COLOR");

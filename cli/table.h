@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "job/words.h"
-
-namespace CLI {
-class FormatterBase;
-}
 
 namespace sharpmax::cli {
 
@@ -46,9 +41,6 @@ std::string inked(std::string_view text, Ink ink, bool colour);
 
 // Words refilled into lines of at most `width`, every one but the first indented.
 std::string wrapped(std::string_view text, std::size_t width = kScreenWidth, std::size_t indent = 0);
-
-// Help that fits the screen: CLI11's own does not wrap.
-std::shared_ptr<CLI::FormatterBase> wrapping_formatter();
 
 // A weight or a share in five columns: 0.992, 3e-05, 0.
 std::string short_number(double value);

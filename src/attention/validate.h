@@ -1,5 +1,5 @@
 // What the doors ask of their arguments. Each function throws Error with one sentence that names
-// the door, the argument, what was found and what was wanted.
+// the door, the argument, what was found and what was expected.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ void validate_normalize_backward(const AnyTensor<4>& scores, const AnyNormalizer
 // The checks that several doors share.
 
 // Checks of one view, or of two, that know nothing of attention: sizes, data, strides, overlap.
-// Each throws Error with one sentence: the door, the argument, what was found, what was wanted.
+// Each throws Error with one sentence: the door, the argument, what was found, what was expected.
 
 // A view of any type and rank under the name its caller knows it by. It refers to the view.
 struct NamedView {

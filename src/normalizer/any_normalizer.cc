@@ -1,4 +1,4 @@
-// The list of members in the order of docs/normalizers.md, and rules that the caller wrote.
+// The list of members in the order of docs/reference/normalizers.md, and rules that the caller wrote.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace sharpmax {
 
-// The list of members, in the order of docs/normalizers.md.
+// The list of members, in the order of docs/reference/normalizers.md.
 
 std::span<const Definition* const> all_definitions() {
   static const std::vector<const Definition*> definitions = [] {
@@ -107,7 +107,7 @@ FoundParameter parse_assignment(const Definition& definition, const Piece& assig
   const Cut sides = cut_at(assignment, '=');
   if (assignment.text.empty() || !sides.found || sides.before.text.empty()) {
     throw Error(ErrorCode::bad_argument,
-                fmt::format("normalizer: {} is followed by {}{}; wanted parameter=value", definition.name,
+                fmt::format("normalizer: {} is followed by {}{}; expected parameter=value", definition.name,
                             assignment.text.empty() ? "nothing" : in_quotes(assignment.text),
                             at_column(assignment.column)));
   }

@@ -123,7 +123,7 @@ NpyArray finish_npy(const NpyHeader& header, ArrayBytes data, std::string_view n
         std::find_if(std::as_const(data).data(), end, [](std::byte b) { return b > std::byte{1}; });
     if (bad != end) {
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: at byte {}: a bool is {}; wanted 0 or 1", name,
+                  fmt::format("{}: at byte {}: a bool is {}; expected 0 or 1", name,
                               header.data_offset + static_cast<std::uint64_t>(bad - data.data()),
                               std::to_integer<int>(*bad)));
     }
@@ -213,7 +213,7 @@ void check_member(const zip_stat_t& member, std::uint64_t archive_size, const st
     fail("it is encrypted");
   }
   if (member.comp_method != ZIP_CM_STORE && member.comp_method != ZIP_CM_DEFLATE) {
-    fail(fmt::format("compression method {}; wanted stored or deflated", member.comp_method));
+    fail(fmt::format("compression method {}; expected stored or deflated", member.comp_method));
   }
   if (member.comp_size > archive_size) {
     fail(fmt::format("it is said to take {} bytes of an archive of {}", member.comp_size, archive_size));

@@ -149,4 +149,11 @@ Finding judge_held_out(const Comparison& held_out, const Criterion& criterion) {
   return f;
 }
 
+std::string_view shortfall(const Finding& f, Goal goal) {
+  if (goal == Goal::both && f.task_gains) return "which gains answers but adds more loss than allowed";
+  const bool loss_counts = goal != Goal::task, task_counts = goal != Goal::text;
+  if ((loss_counts && f.loss_rises) || (task_counts && f.task_loses)) return "which is worse";
+  return "which is not shown to be better";
+}
+
 }  // namespace sharpmax::audit

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include <string_view>
+
 #include "audit/fix/choice.h"
 #include "audit/fix/fix_run.h"
 #include "audit/fix/rule.h"
@@ -137,6 +139,24 @@ void tell_resumption(const Saving& saving, std::size_t trials, Listener& listene
     listener.narrate(fmt::format("resuming: {} {} done", trials, trials == 1 ? "trial is" : "trials are"));
 }
 
+// Before the work: a number of questions so small that hardly any outcome, or none, is significant.
+void warn_of_few_questions(const audit::FixPlan& plan, Listener& listener) {
+  constexpr std::int64_t kEnough = 30;
+  if (plan.criterion.goal == audit::Goal::text) return;
+  std::int64_t questions = 0, fewest = 1;
+  for (const audit::TaskSet& task : plan.material.tasks) questions += static_cast<std::int64_t>(task.held_out.size());
+  while (audit::sign_test(fewest, 0) >= audit::kSignificant) ++fewest;
+  if (questions >= kEnough) return;
+  if (questions < fewest)
+    listener.narrate(fmt::format("{} held-out questions are too few to decide by: even if every answer changes, p stays above {}; "
+                                 "the least is {}",
+                                 questions, audit::kSignificant, fewest));
+  else
+    listener.narrate(fmt::format("{} held-out questions show only large gains: at least {} answers must turn right and none turn "
+                                 "wrong for p < {}",
+                                 questions, fewest, audit::kSignificant));
+}
+
 void check_fix(const FixRequest& request) {
   check_fields(request);
   check_together(request);
@@ -160,6 +180,7 @@ FixResult fix(const FixRequest& request, Listener& listener) {
   const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
   check_context(*model, request);
   audit::FixPlan plan = plan_of(*model, request, text);
+  warn_of_few_questions(plan, listener);
   FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
                    .settings = settings_of(*model, request, plan, listener)};
   auto earlier = saved_trials(request, result.settings);
@@ -201,7 +222,7 @@ audit::Criterion criterion_of(const FixSettings& settings) { return {audit::goal
 
 std::string held_out_words(const FixComparison& c) {
   return fmt::format(
-      "the loss changes by {:+.3f} nats a token ({:+.3f} to {:+.3f}), and {} of {} questions are right instead of {} "
+      "the loss changes by {:+.3f} nats per token ({:+.3f} to {:+.3f}), and {} of {} questions are right instead of {} "
       "({} up, {} down, p = {:.3f})",
       c.text.change, c.text.low, c.text.high, c.task.rule, c.task.questions, c.task.plain, c.task.up, c.task.down,
       c.task.p);
@@ -244,15 +265,13 @@ std::size_t FixResult::use() const {
 std::string FixResult::verdict() const {
   const auto best = chosen();
   if (!best)
-    return fmt::format("Leave it as it is: none of the {} rules tried is better by the part to choose by.",
+    return fmt::format("Leave it as it is: none of the {} candidates is better on the data used for selection.",
                        trials.size() - 1);
   const std::string &name = trials[*best].rule, words = held_out_words(on_held_out(*best));
   if (use() == 0)
-    return fmt::format(
-        "Leave it as it is: {} came out best on the part to choose by, but held out {}, which is not "
-        "shown to be better.",
-        name, words);
-  return fmt::format("Use {}: held out {}.", name, words);
+    return fmt::format("Leave it as it is: {} came out best on the data used for selection, but on held-out data {}, {}.",
+                       name, words, audit::shortfall(*finding(), audit::goal_of(settings.for_)));
+  return fmt::format("Use {}: on held-out data {}.", name, words);
 }
 
 }  // namespace sharpmax

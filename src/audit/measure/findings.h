@@ -44,7 +44,7 @@ HeadKind kind_of(const KindSigns& signs, const Thresholds& thresholds);
 
 // Rows of one head at one length, in a few numbers.
 
-// Tokens of a run, over which intervals of medians are made: rows of SmolLM2 that far apart are independent (docs/audit.md).
+// Tokens of a run, over which intervals of medians are made: rows of SmolLM2 that far apart are independent (docs/reference/audit.md).
 inline constexpr std::int64_t kRowsRunLength = 8;
 
 // Of the same length in every excerpt that was read so far; without peak_bound.

@@ -16,7 +16,7 @@ std::vector<std::int64_t> sketched_rows(std::int64_t n);
 // Reads the excerpt from an empty cache in one block: Error{bad_argument} where the session's is shorter.
 Sketches sketch_heads(model::Session& session, std::span<const model::Token> excerpt);
 
-// Sketches of heads as the section "sketches" of the results; docs/audit.md has its fields.
+// Sketches of heads as the section "sketches" of the results; docs/reference/audit.md has its fields.
 
 // Texts of tokens may be any bytes; those that are not UTF-8 become U+FFFD. Weights of a map lose digits: map_json().
 Json to_json(const Sketches& sketches);

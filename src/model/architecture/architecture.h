@@ -17,7 +17,7 @@
 namespace sharpmax::model {
 
 // A model's settings, wherever its file keeps them: GGUF metadata or config.json. Typed before any use; every
-// refusal says where the setting stands and what was wanted.
+// refusal says where the setting stands and what was expected.
 
 // A setting's name in each kind of file: GGUF's without the architecture's prefix, config.json's as a path
 // ("rope_parameters.rope_theta"). Of several names the first that is there counts.

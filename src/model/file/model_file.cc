@@ -62,7 +62,7 @@ void check_shard_name(const std::string& index, const std::string& name) {
   const bool plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!plain || !name.ends_with(kTensorEnding))
     fail(index,
-         fmt::format("weight_map names the file {}; wanted the plain name of a .safetensors file beside it",
+         fmt::format("weight_map names the file {}; expected the plain name of a .safetensors file beside it",
                      in_quotes(name)));
 }
 
@@ -71,16 +71,16 @@ std::map<std::string, std::string> read_weight_map(const fs::path& path) {
   const std::string index = path.string();
   const nlohmann::json found = read_json_object(path, kIndexLimits);
   const auto map = found.find("weight_map");
-  if (map == found.end() || !map->is_object()) fail(index, "has no object weight_map; wanted tensor: file");
+  if (map == found.end() || !map->is_object()) fail(index, "has no object weight_map; expected tensor: file");
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string())
-      fail(index, fmt::format("weight_map has {} for {}; wanted the name of a file", file.type_name(),
+      fail(index, fmt::format("weight_map has {} for {}; expected the name of a file", file.type_name(),
                               in_quotes(tensor)));
     check_shard_name(index, file.get<std::string>());
     files.emplace(tensor, file.get<std::string>());
   }
-  if (files.empty()) fail(index, "weight_map is empty; wanted at least one tensor");
+  if (files.empty()) fail(index, "weight_map is empty; expected at least one tensor");
   return files;
 }
 
@@ -149,7 +149,7 @@ void SafetensorsFolder::collect_tensors(ForeignTypes foreign) {
       }
       if (entry.type == SafetensorType::f64 && foreign == ForeignTypes::refuse)
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{}: at byte {}: tensor {} is of type F64; wanted F32, F16 or BF16",
+                    fmt::format("{}: at byte {}: tensor {} is of type F64; expected F32, F16 or BF16",
                                 shard.name(), entry.name_offset, in_quotes(entry.name)));
       foreign_tensors_.push_back(
           {entry.name, sharpmax::name_of(entry.type), entry.shape, entry.end - entry.begin, entry.begin});
@@ -187,14 +187,27 @@ void refuse_parts(const GgufFile& file) {
   const std::int64_t parts = file.integer("split.count").value_or(1);
   if (parts > 1)
     throw Error(ErrorCode::unsupported,
-                fmt::format("{}: one of {} files that make up a model; wanted them merged into one",
+                fmt::format("{}: one of {} files that make up a model; expected them merged into one",
                             file.name(), parts));
+}
+
+// "Org/Name" on a hub, which looks like a path.
+bool is_name_on_a_hub(const fs::path& path) {
+  const std::string text = path.string();
+  const bool one_slash = std::count(text.begin(), text.end(), '/') == 1 && text.front() != '/' && text.back() != '/';
+  const fs::path ending = path.extension();
+  return one_slash && text.front() != '.' && text.front() != '~' && ending != ".gguf" && ending != ".safetensors" &&
+         ending != ".json";
 }
 
 }  // namespace
 
 ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
   std::error_code ignored;
+  if (!fs::exists(path, ignored) && is_name_on_a_hub(path))
+    throw Error(ErrorCode::io, fmt::format("{0}: there is no such file or folder; if it is the name of a model on Hugging Face, "
+                                           "download it first (hf download {0} --local-dir FOLDER) and give the folder",
+                                           path.string()));
   if (fs::is_directory(path, ignored)) return SafetensorsFolder(path, foreign);
   switch (kind_of(MappedFile(path).bytes())) {
     case Kind::gguf: {
@@ -206,7 +219,7 @@ ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
       throw Error(
           ErrorCode::bad_file,
           fmt::format("{}: a pickle or an archive of PyTorch, which could run any program and is never read; "
-                      "wanted GGUF or safetensors",
+                      "expected GGUF or safetensors",
                       path.string()));
     case Kind::unknown:
       throw Error(ErrorCode::bad_file,

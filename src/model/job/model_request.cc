@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -26,7 +27,7 @@ CacheType cache_type(const std::string& name) {
   return name == "float16" ? CacheType::float16 : CacheType::float32;
 }
 
-// A model that does not run here is a file that is not what was wanted, as one that is broken.
+// A model that does not run here is a file that is not what was expected, as one that is broken.
 Model opened(const std::string& path) {
   try {
     return Model(path);
@@ -57,6 +58,16 @@ void note_untrained(const Configuration& c, std::int64_t tokens, Listener& liste
 void check_together(const ModelRequest& request) {
   if (!request.normalizer.empty() && !request.normalizers.empty())
     refuse(fmt::format("{} excludes {}", named("normalizers"), named("normalizer")));
+}
+
+// A text given in the place of its path: a file of that name would be unusual, and is missing.
+void check_is_a_path(const std::string& path) {
+  constexpr std::size_t kLongestName = 255, kShown = 40;
+  const bool like_prose = path.size() > kLongestName || path.find_first_of(" \n") != std::string::npos;
+  std::error_code ignored;
+  if (!like_prose || path == "-" || std::filesystem::exists(path, ignored)) return;
+  throw RequestError(ErrorCode::io, fmt::format("{}: there is no file {}; it takes a path, and the text itself goes into {}",
+                                                named("text"), in_quotes(path.substr(0, kShown)), named("text_string")));
 }
 
 }  // namespace
@@ -209,6 +220,7 @@ void check_utf8(std::string_view text, const std::string& name) {
 std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
   if (request.text.empty() && !request.text_string)
     throw RequestError(ErrorCode::bad_argument, fmt::format("no text was given; {} must name one", given("text", "FILE")));
+  if (!request.text_string) check_is_a_path(request.text);
   const std::string text = request.text_string ? *request.text_string : read_text(request.text);
   check_utf8(text, request.text_string ? "the text" : request.text);
   const auto special = request.special ? SpecialText::as_tokens : SpecialText::as_text;

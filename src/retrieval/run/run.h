@@ -81,7 +81,7 @@ RunOutcome run(const RunSettings& settings, const RunOptions& options);
 RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptions& options);
 
 // What a run found: from its outcome to a RetrievalResult, and its JSON as text (schema sharpmax.retrieval/1,
-// docs/retrieval-json.md).
+// docs/reference/retrieval-json.md).
 
 // All but where it comes from.
 RetrievalResult result_of(const RunOutcome& outcome);
