@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "base/in_quotes.h"
-#include "cli/closing.h"
 #include "cli/console.h"
 #include "cli/help.h"
 #include "cli/outputs.h"

@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "cli/attend.h"
-#include "cli/closing.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/interrupt.h"
