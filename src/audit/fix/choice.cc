@@ -91,8 +91,6 @@ Comparison compare(const Outcome& plain, const Outcome& rule) {
 
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 double gained_share(const Flips& task) {
   if (task.questions == 0) return 0;
   return static_cast<double>(task.up - task.down) / static_cast<double>(task.questions);

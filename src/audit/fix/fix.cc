@@ -5,8 +5,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include <string_view>
-
 #include "audit/fix/choice.h"
 #include "audit/fix/fix_run.h"
 #include "audit/fix/rule.h"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "base/in_quotes.h"
@@ -58,16 +58,6 @@ void note_untrained(const Configuration& c, std::int64_t tokens, Listener& liste
 void check_together(const ModelRequest& request) {
   if (!request.normalizer.empty() && !request.normalizers.empty())
     refuse(fmt::format("{} excludes {}", named("normalizers"), named("normalizer")));
-}
-
-// A text given in the place of its path: a file of that name would be unusual, and is missing.
-void check_is_a_path(const std::string& path) {
-  constexpr std::size_t kLongestName = 255, kShown = 40;
-  const bool like_prose = path.size() > kLongestName || path.find_first_of(" \n") != std::string::npos;
-  std::error_code ignored;
-  if (!like_prose || path == "-" || std::filesystem::exists(path, ignored)) return;
-  throw RequestError(ErrorCode::io, fmt::format("{}: there is no file {}; it takes a path, and the text itself goes into {}",
-                                                named("text"), in_quotes(path.substr(0, kShown)), named("text_string")));
 }
 
 }  // namespace
@@ -213,6 +203,16 @@ void check_utf8(std::string_view text, const std::string& name) {
                               static_cast<unsigned char>(text[at])));
     at += length;
   }
+}
+
+// A text given in the place of its path: a file of that name would be unusual, and is missing.
+void check_is_a_path(const std::string& path) {
+  constexpr std::size_t kLongestName = 255, kShown = 40;
+  const bool like_prose = path.size() > kLongestName || path.find_first_of(" \n") != std::string::npos;
+  std::error_code ignored;
+  if (!like_prose || path == "-" || std::filesystem::exists(path, ignored)) return;
+  throw RequestError(ErrorCode::io, fmt::format("{}: there is no file {}; it takes a path, and the text itself goes into {}",
+                                                named("text"), in_quotes(path.substr(0, kShown)), named("text_string")));
 }
 
 }  // namespace
