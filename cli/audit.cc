@@ -5,7 +5,6 @@
 
 #include "audit/job/audit_forms.h"
 #include "cli/audit_report.h"
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"

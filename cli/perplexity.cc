@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
