@@ -153,7 +153,7 @@ def test_the_table_of_heads_filters_and_still_sorts(browser, made):
 
         def expect(keep):
             wanted = [name(h) for h in order if keep(h)]
-            assert shown_heads(page) == wanted and status.text_content() == f"{len(expected)} of 12 heads"
+            assert shown_heads(page) == wanted and status.text_content() == f"{len(wanted)} of 12 heads"
             assert 0 < len(wanted) < 12
         page.locator("#worst").get_by_label("Kind").select_option(label="sink")
         expect(lambda h: h["kind"] == "sink")
