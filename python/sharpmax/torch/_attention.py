@@ -93,7 +93,7 @@ def attention(
     specification. A gradient has no gradient of its own. Statistics are never differentiated.
 
     Tensors in CPU memory go to the C++ kernels; those on any other device are computed by PyTorch operations on
-    that device, a block of queries at a time, with statistics in float32 (docs/devices.md). A tensor whose last
+    that device, a block of queries at a time, with statistics in float32 (docs/reference/devices.md). A tensor whose last
     dimension is strided is copied. Under autocast query, key, value and a floating attn_mask take autocast's type,
     as torch's own function has it.
     """

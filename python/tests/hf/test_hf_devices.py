@@ -44,8 +44,8 @@ def test_a_watch_finds_what_the_kernels_find(monkeypatch, tiny, tokens):
     assert found[1].rows.tolist() == found[0].rows.tolist() and len(found[1].calls) == len(found[0].calls)
 
 
-def test_training_goes_through(forced, tiny, tokens):
-    model, gradients = tiny("llama"), []
+def test_training_goes_through(forced, make, tokens):
+    model, gradients = make("llama"), []
     for attention in ("sdpa", "sharpmax"):
         model.set_attn_implementation(attention)
         model.zero_grad()

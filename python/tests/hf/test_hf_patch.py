@@ -220,8 +220,8 @@ def test_dropout_of_weights_is_refused_in_training_only(make, tokens):
             model(tokens)
 
 
-def test_learned_sinks_are_kept(tiny, tokens):
-    model = tiny("gpt_oss")
+def test_learned_sinks_are_kept(make, tokens):
+    model = make("gpt_oss")
     with torch.no_grad():
         for layer in model.model.layers:
             layer.self_attn.sinks.uniform_(-2.0, 2.0)
@@ -235,8 +235,8 @@ def test_learned_sinks_are_kept(tiny, tokens):
             assert not torch.allclose(model(tokens).logits, wanted, atol=1e-3)
 
 
-def test_learned_sinks_are_trained(tiny, tokens):
-    model = tiny("gpt_oss")
+def test_learned_sinks_are_trained(make, tokens):
+    model = make("gpt_oss")
     gradients = []
     for attention in ("eager", "sharpmax"):
         model.set_attn_implementation(attention)

@@ -53,7 +53,9 @@ def compute(func, args, kwargs):
     found = func(*tree_map(held, args), **tree_map(held, inner))
     if func._schema.is_mutable:
         return kwargs.get("out", args[0])
-    return tree_map(lambda leaf: Elsewhere(leaf) if isinstance(leaf, torch.Tensor) and wanted == DEVICE else leaf, found)
+    return tree_map(
+        lambda leaf: Elsewhere(leaf) if isinstance(leaf, torch.Tensor) and wanted == DEVICE else leaf, found
+    )
 
 
 def held(leaf):

@@ -26,7 +26,17 @@ WISHES = Wishes(",".join(NAMES), 40, 3, 4, "0.5,2.0")
 MASKS = Masks("bottom-right", 5, -1, None, 30.0)
 NEEDS = (True, True, True, False, False)
 # What gives a number or a size to Python, for which it must wait until the device is done.
-WAITS = ("_local_scalar_dense", "item", "is_nonzero", "nonzero", "equal", "masked_select", "unique", "bincount", "where.default")
+WAITS = (
+    "_local_scalar_dense",
+    "item",
+    "is_nonzero",
+    "nonzero",
+    "equal",
+    "masked_select",
+    "unique",
+    "bincount",
+    "where.default",
+)
 
 
 class Strict(TorchDispatchMode):
@@ -49,7 +59,10 @@ class Strict(TorchDispatchMode):
 def made(device="cpu", dtype=torch.float32):
     """query, key, value, bias or None, parameters"""
     query = torch.ones(2, 4, 9, 8, device=device, dtype=dtype)
-    key, value = torch.ones(2, 2, 13, 8, device=device, dtype=dtype), torch.ones(2, 2, 13, 5, device=device, dtype=dtype)
+    key, value = (
+        torch.ones(2, 2, 13, 8, device=device, dtype=dtype),
+        torch.ones(2, 2, 13, 5, device=device, dtype=dtype),
+    )
     return query, key, value, None, None
 
 
@@ -96,7 +109,9 @@ def test_fake_tensors_get_the_shapes_and_types_that_are_promised(rule):
             out, found, gradients = compute(inputs, rule, lengths)
             assert out.shape == (2, 4, 9, 5) and out.dtype == torch.float16
             expected = _kernel.empty_statistics(inputs[0], (2, 4, 9), 13, WISHES, torch.float32)
-            assert {n: (t.shape, t.dtype) for n, t in found.items()} == {n: (t.shape, t.dtype) for n, t in expected.items()}
+            assert {n: (t.shape, t.dtype) for n, t in found.items()} == {
+                n: (t.shape, t.dtype) for n, t in expected.items()
+            }
             assert [g.shape for g in gradients[:3]] == [t.shape for t in inputs[:3]]
 
 
@@ -176,7 +191,9 @@ def test_per_sample_gradients(forced):
 CODE = "import sharpmax, sharpmax.torch, torch; q = torch.ones(1, 1, 2, 4); print(sharpmax.attention(q, q, q, return_stats=['entropy'])[1].entropy.dtype)"
 
 
-@pytest.mark.parametrize("value, wanted", [("portable", "torch.float32"), ("", "torch.float64"), ("cpp", "must be 'portable'")])
+@pytest.mark.parametrize(
+    "value, wanted", [("portable", "torch.float32"), ("", "torch.float64"), ("cpp", "must be 'portable'")]
+)
 def test_the_environment_forces_the_path(value, wanted):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SHARPMAX_TORCH_PATH": value}
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment)
@@ -185,7 +202,9 @@ def test_the_environment_forces_the_path(value, wanted):
 
 def test_a_device_without_an_operation_is_named(forced, monkeypatch):
     def missing(*_):
-        raise NotImplementedError("Could not run 'aten::argmax.out' with arguments from the 'XYZ' backend.\nOther lines.")
+        raise NotImplementedError(
+            "Could not run 'aten::argmax.out' with arguments from the 'XYZ' backend.\nOther lines."
+        )
 
     monkeypatch.setattr(portable, "attend", missing)
     with pytest.raises(NotImplementedError, match="cpu does not have the operation aten::argmax.out") as caught:

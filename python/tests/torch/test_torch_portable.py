@@ -97,9 +97,7 @@ def run(monkeypatch, rule, case, dtype, portable):
     if kind == "bias":
         mask = mask.to(dtype).requires_grad_()
         leaves.append(mask)
-    out, stats = st.attention(
-        *leaves[:3], mask, enable_gqa=True, normalizer=rule, return_stats=EVERYTHING, **options
-    )
+    out, stats = st.attention(*leaves[:3], mask, enable_gqa=True, normalizer=rule, return_stats=EVERYTHING, **options)
     out.backward(randn(2, 4, queries, 5, seed=4).to(dtype))
     gradients = dict(zip(("d_query", "d_key", "d_value", "d_bias"), (leaf.grad for leaf in leaves)))
     return {"out": out.detach(), **gradients, **{name: getattr(stats, name) for name in stats.names()}}
@@ -234,7 +232,9 @@ def test_parameters_learn_what_the_specification_says(monkeypatch, rule):
         monkeypatch.setattr(_path, "forced", portable)
         tensors = {name: torch.tensor(values, dtype=torch.float64, requires_grad=True)
                    for name, values in LEARNED[rule].items()}  # fmt: skip
-        out = st.attention(*inputs_of(9, 13), is_causal=True, enable_gqa=True, normalizer=st.Parametrized(rule, **tensors))
+        out = st.attention(
+            *inputs_of(9, 13), is_causal=True, enable_gqa=True, normalizer=st.Parametrized(rule, **tensors)
+        )
         weights = st.normalize(randn(4, 7, 11, seed=6), st.Parametrized(rule, **tensors))
         (out * randn(2, 4, 9, 5, seed=4)).sum().add((weights * randn(4, 7, 11, seed=7)).sum()).backward()
         gradients.append([tensor.grad for tensor in tensors.values()])
@@ -285,7 +285,9 @@ def test_memory_grows_with_the_number_of_keys_only(monkeypatch):
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             found = func(*args, **(kwargs or {}))
-            sizes = (leaf.untyped_storage().nbytes() // 4 for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor))
+            sizes = (
+                leaf.untyped_storage().nbytes() // 4 for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)
+            )
             self.elements = max(self.elements, *sizes, 0)
             return found
 

@@ -52,9 +52,7 @@ def _check_shapes(door: str, q: typing.Sequence[int], k: typing.Sequence[int], v
     _want(q[1] > 0, door, "queries have 0 heads; wanted at least 1")
     _want(k[1] > 0, door, "keys have 0 heads; wanted at least 1")
     _want(v[1] == k[1], door, f"values have {v[1]} heads, keys have {k[1]}; they must agree")
-    _want(
-        q[1] % k[1] == 0, door, f"keys have {k[1]} heads, queries have {q[1]}; the former must divide the latter"
-    )
+    _want(q[1] % k[1] == 0, door, f"keys have {k[1]} heads, queries have {q[1]}; the former must divide the latter")
     _want(v[2] == k[2], door, f"there are {v[2]} values for {k[2]} keys; wanted one each")
     _want(k[3] == q[3], door, f"keys have {k[3]} features, queries have {q[3]}; they must agree")
     _want(q[3] > 0, door, "queries have 0 features; wanted at least 1")

@@ -176,7 +176,7 @@ class BlockStatistics:
         device, dtype = self.weights.device, self.weights.dtype
         query = torch.arange(first_row, first_row + self.weights.shape[-2], device=device)
         key = torch.arange(self.seen.keys.start, self.seen.keys.stop, device=device)
-        in_row = ((query * rows).div(queries, rounding_mode="floor") == torch.arange(rows, device=device)[:, None])
+        in_row = (query * rows).div(queries, rounding_mode="floor") == torch.arange(rows, device=device)[:, None]
         in_column = (key * columns).div(keys, rounding_mode="floor")[:, None] == torch.arange(columns, device=device)
         return in_row.to(dtype) @ (self.weights @ in_column.to(dtype))
 

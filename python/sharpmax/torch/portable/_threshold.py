@@ -50,8 +50,10 @@ class _Threshold:
         if not isinstance(alpha, Tensor) and alpha in (1.5, 2.0):
             weights, tau = _closed(int(1.0 / (alpha - 1.0)), self._z(alpha - 1.0, beta, scores, top, seen))
         else:
-            weights, tau = _power(alpha, (top - scores).mul_(beta) if not may_be_negative(beta) else
-                                  seen.fill((top - scores) * beta, -HIDDEN))
+            weights, tau = _power(
+                alpha,
+                (top - scores).mul_(beta) if not may_be_negative(beta) else seen.fill((top - scores) * beta, -HIDDEN),
+            )
         weights = seen.fill(weights.add_(poison_of(top)), 0.0)
         return Weighed(weights, beta, (alpha - 1.0) * beta * top + tau)
 
