@@ -141,7 +141,7 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
         values += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n", patterns,
                               fmt::join(option.choices, " "));
       else if (option.takes_file)
-        values += fmt::format("    {}) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", patterns);
+        values += fmt::format("    {}) IFS=$'\\n'; COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", patterns);
       else
         values += fmt::format("    {}) return ;;\n", patterns);
     }
