@@ -49,14 +49,14 @@ def check_call(
 def _check_shapes(door: str, q: typing.Sequence[int], k: typing.Sequence[int], v: typing.Sequence[int]) -> None:
     _want(k[0] == q[0], door, f"keys have {k[0]} batch entries, queries have {q[0]}; they must agree")
     _want(v[0] == k[0], door, f"values have {v[0]} batch entries, keys have {k[0]}; they must agree")
-    _want(q[1] > 0, door, "queries have 0 heads; wanted at least 1")
-    _want(k[1] > 0, door, "keys have 0 heads; wanted at least 1")
+    _want(q[1] > 0, door, "queries have 0 heads; expected at least 1")
+    _want(k[1] > 0, door, "keys have 0 heads; expected at least 1")
     _want(v[1] == k[1], door, f"values have {v[1]} heads, keys have {k[1]}; they must agree")
     _want(q[1] % k[1] == 0, door, f"keys have {k[1]} heads, queries have {q[1]}; the former must divide the latter")
-    _want(v[2] == k[2], door, f"there are {v[2]} values for {k[2]} keys; wanted one each")
+    _want(v[2] == k[2], door, f"there are {v[2]} values for {k[2]} keys; expected one each")
     _want(k[3] == q[3], door, f"keys have {k[3]} features, queries have {q[3]}; they must agree")
-    _want(q[3] > 0, door, "queries have 0 features; wanted at least 1")
-    _want(v[3] > 0, door, "values have 0 features; wanted at least 1")
+    _want(q[3] > 0, door, "queries have 0 features; expected at least 1")
+    _want(v[3] > 0, door, "values have 0 features; expected at least 1")
 
 
 def _refuse_scores(door: str, mask: Tensor | None, masks: Masks) -> None:
@@ -72,7 +72,9 @@ def _refuse_scores(door: str, mask: Tensor | None, masks: Masks) -> None:
 def _check_lengths(door: str, lengths: Lengths, batches: int, queries: int, keys: int) -> None:
     if lengths.key is not None:
         count = lengths.key.shape[0]
-        _want(count == batches, door, f"key_lengths holds {count} lengths for {batches} batch entries; wanted one each")
+        _want(
+            count == batches, door, f"key_lengths holds {count} lengths for {batches} batch entries; expected one each"
+        )
         for i, length in enumerate(_values(lengths.key)):
             _want(0 <= length <= keys, door, f"key_lengths[{i}] is {length}; there are {keys} keys")
     query, key = lengths.query_offsets, lengths.key_offsets
@@ -83,7 +85,7 @@ def _check_lengths(door: str, lengths: Lengths, batches: int, queries: int, keys
         door,
         f"query_offsets holds {query.shape[0]} offsets and key_offsets {key.shape[0]}; documents need as many of each",
     )
-    _want(lengths.key is None, door, "lengths and document offsets were both given; wanted one or the other")
+    _want(lengths.key is None, door, "lengths and document offsets were both given; expected one or the other")
     for name, offsets, most, what in (("query", query, queries, "queries"), ("key", key, keys, "keys")):
         values = _values(offsets)
         if not values:
