@@ -208,6 +208,7 @@ class Model:
         prompt: Prompt,
         *,
         max_tokens: int = 256,
+        max_new_tokens: typing.Optional[int] = None,
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
@@ -222,6 +223,7 @@ class Model:
         threads: int = 0,
     ) -> typing.Iterator[str]:
         """The text that generate() returns, piece by piece as it comes."""
+        max_tokens = max_tokens if max_new_tokens is None else max_new_tokens
         if isinstance(prompt, str):
             if not prompt:
                 raise ValueError("the prompt is empty; a model needs something to go on from")
@@ -251,6 +253,7 @@ class Model:
         prompt: Prompt,
         *,
         max_tokens: int = 256,
+        max_new_tokens: typing.Optional[int] = None,
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
@@ -264,12 +267,13 @@ class Model:
         block: int = 0,
         threads: int = 0,
     ) -> str:
-        """The text with which the model goes on from a prompt.
+        """The text with which the model continues a prompt.
 
+        max_tokens   largest number of tokens to generate; max_new_tokens, as Transformers has it, means the same
         temperature  0: always the likeliest token
         top_k        draw from the k likeliest; 0: from all
         top_p        draw from the likeliest that together reach p
-        seed         of the draws
+        seed         seed of the draws
         chat         the prompt is a message: wrapped as the model's own template does (ChatML only)
         system       with chat: the system message
         special      <|special|> words in the prompt are the tokens that they name
