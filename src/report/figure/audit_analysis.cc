@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/figure/drawing/words.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
+#include "report/view/looks.h"
 #include "report/figure/drawings.h"
 #include "report/figure/values.h"
 

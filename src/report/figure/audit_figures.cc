@@ -4,7 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "report/figure/drawing/words.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
 #include "report/figure/drawings.h"
 #include "report/figure/figures.h"
 #include "report/figure/gathered.h"
@@ -30,8 +31,8 @@ std::string blunt_sentence(const Json& attention) {
 
 }  // namespace
 
-HeadGrid peak_grid(const Json& attention) {
-  HeadGrid grid{.title = {},
+Grid peak_grid(const Json& attention) {
+  Grid grid{.title = {},
                 .subtitle = {},
                 .described = {},
                 .ramp = {"0", "1, by its square root"},
@@ -54,8 +55,8 @@ HeadGrid peak_grid(const Json& attention) {
   return grid;
 }
 
-HeadGrid blunting_grid(const Json& attention) {
-  HeadGrid grid{.title = "The length at which each head goes blunt, measured or foreseen",
+Grid blunting_grid(const Json& attention) {
+  Grid grid{.title = "The length at which each head goes blunt, measured or foreseen",
                 .subtitle =
                     "Where the median peak outside the first token falls below the threshold. Dark: soon; "
                     "bright: late.",

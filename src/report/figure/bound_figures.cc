@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/figure/drawing/bars.h"
-#include "report/figure/drawing/words.h"
+#include "report/svg/drawn.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
+#include "report/view/looks.h"
 #include "report/figure/drawings.h"
 #include "report/figure/figures.h"
 #include "report/figure/gathered.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/figure/drawing/cells.h"
-#include "report/figure/drawing/words.h"
+#include "report/svg/drawn.h"
+#include "report/view/format.h"
 #include "report/figure/figures.h"
 #include "report/figure/gathered.h"
 #include "report/figure/values.h"
@@ -31,7 +31,7 @@ Ends ends_of(const std::vector<GridCell>& cells) {
 }  // namespace
 
 std::vector<Figure> bound_model_figures(const Json& results) {
-  HeadGrid grid{
+  Grid grid{
       .title = fmt::format("What the weights of {} allow: the largest spread of scores of every head",
                            file_name(results.at("model").at("file").get<std::string>())),
       .subtitle = results.at("verdict").get<std::string>(),

@@ -5,16 +5,15 @@
 #include <span>
 #include <string>
 
-#include "report/figure/drawing/cells.h"
-#include "report/figure/drawing/chart.h"
+#include "report/svg/drawn.h"
 
 namespace sharpmax::report {
 
 // What is drawn of an audit: every head, all heads by length, paper B's analyses, probes.
 
 // Of the section "attention".
-HeadGrid peak_grid(const nlohmann::ordered_json& attention);
-HeadGrid blunting_grid(const nlohmann::ordered_json& attention);
+Grid peak_grid(const nlohmann::ordered_json& attention);
+Grid blunting_grid(const nlohmann::ordered_json& attention);
 Chart blunt_chart(const nlohmann::ordered_json& attention);
 // The same of several audits.
 Chart blunt_chart_of(std::span<const nlohmann::ordered_json> audits);

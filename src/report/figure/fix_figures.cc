@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "report/figure/drawing/bars.h"
-#include "report/figure/drawing/words.h"
+#include "report/svg/drawn.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
 #include "report/figure/drawings.h"
 #include "report/figure/figures.h"
 #include "report/figure/gathered.h"

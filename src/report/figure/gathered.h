@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/figure/drawing/chart.h"
+#include "report/svg/drawn.h"
 #include "report/figure/figures.h"
 
 namespace sharpmax::report {

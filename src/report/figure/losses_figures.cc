@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "report/figure/drawing/words.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
 #include "report/figure/drawings.h"
 #include "report/figure/figures.h"
 #include "report/figure/gathered.h"

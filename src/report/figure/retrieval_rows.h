@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/figure/drawing/chart.h"
-#include "report/figure/drawing/svg.h"
+#include "report/svg/drawn.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
-#include "report/figure/drawing/bars.h"
-#include "report/figure/drawing/cells.h"
-#include "report/figure/drawing/words.h"
+#include "report/svg/drawn.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
 #include "report/figure/retrieval_rows.h"
 #include "report/figure/values.h"
 
@@ -105,23 +105,22 @@ std::vector<std::pair<Pair, std::vector<const Json*>>> lines_of(const Json& resu
   return lines;
 }
 
-// The square root spends the colours where dispersed weights are: 1/16 of the weight is a quarter of the way.
 Panel panel_of(const Json& map) {
-  Panel panel{.name = short_count(map.at("n").get<double>()), .below = {}, .shares = {}};
+  Panel panel{.name = short_count(map.at("n").get<double>()), .below = {}, .weights = {}};
   double on_largest = 0.0;
   bool whole = true;
   for (const Json& set : map.at("weights")) {
-    auto& line = panel.shares.emplace_back();
+    auto& line = panel.weights.emplace_back();
     std::optional<double> last;
     for (const Json& weight : set) {
       last = number_in(weight);
-      line.push_back(last ? std::optional(std::sqrt(std::clamp(*last, 0.0, 1.0))) : std::nullopt);
+      line.push_back(last);
     }
     whole = whole && last.has_value();
     on_largest += last.value_or(0.0);
   }
-  panel.below = whole && !panel.shares.empty()
-                    ? decimal(on_largest / static_cast<double>(panel.shares.size()), 2)
+  panel.below = whole && !panel.weights.empty()
+                    ? decimal(on_largest / static_cast<double>(panel.weights.size()), 2)
                     : std::string(kNone);
   return panel;
 }

@@ -5,25 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "report/view/view.h"
+
 namespace sharpmax::report {
-
-struct Tick {
-  double at;
-  std::string text;
-};
-
-struct Axis {
-  enum class Kind { linear, logarithmic };
-  Kind kind = Kind::linear;
-  double low = 0.0, high = 1.0;
-  std::string label;
-  std::vector<Tick> ticks;  // those whose text has no room are drawn without it
-
-  // Whether it has a place for the value; a logarithmic axis has none for 0 and less.
-  bool has(double value) const;
-  // 0 at low, 1 at high; values beyond them are put at the ends. An axis of one value has it in the middle.
-  double share(double value) const;
-};
 
 // Sizes on a logarithmic axis, a tick at each. Those that are 0 or less have no place.
 Axis size_axis(std::string label, std::span<const double> sizes);

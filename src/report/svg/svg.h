@@ -10,32 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "report/view/view.h"
+
 namespace sharpmax::report {
-
-// Colours and strokes of figures: those of the page (page/page.css, page/looks.js, page/ramp.js).
-
-// Okabe and Ito's hues, which colour-blind readers can tell apart, and what is around them.
-enum class Paint { vermillion, green, purple, sky, amber, blue, brown, grey, ink, quiet, line, tint, card };
 
 struct Shades {
   const char* name;
   const char* light;  // on white, as #rrggbb
   const char* dark;
 };
+// Those of the page (page.css).
 const Shades& shades_of(Paint paint);
-
-struct Look {
-  Paint paint = Paint::grey;
-  std::string_view dash;  // of SVG; empty: a whole line
-};
-inline constexpr std::string_view kDashed = "7 5", kDotted = "2 4";
-
-// The text of a normalizer up to its parameters.
-std::string family_of(std::string_view normalizer);
-// One for each: a member that everybody knows has its own, others take what is left, in order.
-std::vector<Look> looks_of(std::span<const std::string> normalizers);
-// The colours of curves that are no normalizers, one after the other.
-Paint nth_paint(std::size_t i);
 
 // Cividis, from 0, dark, to 1, bright, as #rrggbb.
 std::string ramp(double share);
@@ -58,7 +43,7 @@ struct Stroke {
 
 enum class Anchor { start, middle, end };
 
-struct Words {
+struct Label {
   std::string text;
   Place at;
   Paint paint = Paint::quiet;
@@ -86,7 +71,7 @@ class Svg {
   void rect(const Box& box, std::string_view colour, double round = 0.0, Attributes more = {});
   void frame(const Box& box, Paint stroke, double round);
   void path(std::string_view commands, std::string_view colour);
-  void text(const Words& words);
+  void text(const Label& words);
 
   // What is drawn until close() belongs together.
   void open(Attributes more);

@@ -1,4 +1,4 @@
-#include "report/figure/drawing/scale.h"
+#include "report/view/axes.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "report/figure/drawing/words.h"
+#include "report/view/format.h"
 
 namespace sharpmax::report {
 namespace {
@@ -87,6 +87,14 @@ Axis decade_axis(std::string label, std::span<const double> values) {
   for (int e = from; e <= to; e += every)
     axis.ticks.push_back({std::pow(10.0, e), power_of_ten(std::pow(10.0, e))});
   return axis;
+}
+
+bool is_drawable(const Chart& chart) {
+  return std::any_of(chart.curves.begin(), chart.curves.end(), [&](const Curve& curve) {
+    return std::any_of(curve.points.begin(), curve.points.end(), [&](const Point& point) {
+      return chart.across.has(point.at) && chart.up.has(point.value);
+    });
+  });
 }
 
 // Pools of neighbours: a pool stands where its members would be nearest to their wishes, and joins the pool

@@ -1,4 +1,4 @@
-#include "report/figure/drawing/cells.h"
+#include "report/svg/drawn.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "report/figure/drawing/heading.h"
-#include "report/figure/drawing/svg.h"
-#include "report/figure/drawing/words.h"
-#include "report/figure/values.h"
+#include "report/svg/heading.h"
+#include "report/svg/svg.h"
+#include "report/svg/width.h"
+#include "report/view/format.h"
 
 namespace sharpmax::report {
 namespace {
@@ -44,7 +44,7 @@ struct Sides {
   std::vector<double> layers, heads;
 };
 
-Sides sides_of(const HeadGrid& grid) {
+Sides sides_of(const Grid& grid) {
   Sides sides;
   for (const GridCell& cell : grid.cells) {
     sides.layers.push_back(cell.layer);
@@ -71,7 +71,7 @@ std::size_t label_every(const std::vector<double>& side, double cell, double nee
 
 class GridDrawing {
  public:
-  explicit GridDrawing(const HeadGrid& grid)
+  explicit GridDrawing(const Grid& grid)
       : grid_(grid), sides_(sides_of(grid)), heading_(grid.title, grid.subtitle, {}) {
     // A model has more layers than heads: laid across, they make a picture that is wide rather than tall.
     lies_ = sides_.layers.size() > sides_.heads.size();
@@ -139,7 +139,7 @@ class GridDrawing {
     svg.text({.text = grid_.unknown, .at = {x + 19.0, y}, .size = kTextSize});
   }
 
-  const HeadGrid& grid_;
+  const Grid& grid_;
   Sides sides_;
   Heading heading_;
   bool lies_ = false;
@@ -149,33 +149,34 @@ class GridDrawing {
 
 }  // namespace
 
-std::string drawn(const HeadGrid& grid) { return grid.cells.empty() ? "" : GridDrawing(grid).written(); }
+std::string drawn(const Grid& grid) { return grid.cells.empty() ? "" : GridDrawing(grid).written(); }
 
 namespace {
 
 constexpr int kMapShades = 24;  // so many that steps cannot be seen, so few that cells of one shade join
 constexpr double kPanelGap = 8.0, kMostMapCell = 9.0, kNameStep = 20.0, kBelow = 40.0;
 
-int shade_of(const std::optional<double>& share) {
-  return share ? static_cast<int>(std::lround(std::clamp(*share, 0.0, 1.0) * (kMapShades - 1))) : 0;
+// The square root spends the colours where dispersed weights are: 1/16 of the weight is a quarter of the way.
+int shade_of(const std::optional<double>& weight) {
+  return weight ? static_cast<int>(std::lround(std::sqrt(std::clamp(*weight, 0.0, 1.0)) * (kMapShades - 1))) : 0;
 }
 
 // Cells of one shade are one path; runs within a line are one rectangle of it.
 void draw_panel(Svg& svg, const Panel& panel, Place at, double cell) {
   std::map<int, std::string> paths;
   std::size_t items = 0;
-  for (std::size_t line = 0; line < panel.shares.size(); ++line) {
-    const auto& shares = panel.shares[line];
-    items = std::max(items, shares.size());
-    for (std::size_t begin = 0, end = 0; begin < shares.size(); begin = end) {
-      while (end < shares.size() && shade_of(shares[end]) == shade_of(shares[begin])) ++end;
-      paths[shade_of(shares[begin])] += fmt::format("M{0} {1}h{2}v1h-{2}z", begin, line, end - begin);
+  for (std::size_t line = 0; line < panel.weights.size(); ++line) {
+    const auto& weights = panel.weights[line];
+    items = std::max(items, weights.size());
+    for (std::size_t begin = 0, end = 0; begin < weights.size(); begin = end) {
+      while (end < weights.size() && shade_of(weights[end]) == shade_of(weights[begin])) ++end;
+      paths[shade_of(weights[begin])] += fmt::format("M{0} {1}h{2}v1h-{2}z", begin, line, end - begin);
     }
   }
   const std::pair<std::string_view, std::string> data[] = {{"data-panel", panel.name}};
   svg.open(data);
   svg.open_cells(at, cell);
-  svg.rect({0.0, 0.0, static_cast<double>(items), static_cast<double>(panel.shares.size())}, ramp(0.0));
+  svg.rect({0.0, 0.0, static_cast<double>(items), static_cast<double>(panel.weights.size())}, ramp(0.0));
   paths.erase(0);
   for (const auto& [shade, path] : paths) svg.path(path, ramp(static_cast<double>(shade) / (kMapShades - 1)));
   svg.close();
@@ -191,8 +192,8 @@ Extent extent_of(const HeatMaps& maps) {
   for (const PanelLine& line : maps.lines) {
     most.panels = std::max(most.panels, line.panels.size());
     for (const Panel& panel : line.panels) {
-      most.sets = std::max(most.sets, panel.shares.size());
-      for (const auto& shares : panel.shares) most.items = std::max(most.items, shares.size());
+      most.sets = std::max(most.sets, panel.weights.size());
+      for (const auto& weights : panel.weights) most.items = std::max(most.items, weights.size());
     }
   }
   return most;

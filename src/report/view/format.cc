@@ -1,4 +1,4 @@
-#include "report/figure/drawing/words.h"
+#include "report/view/format.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 namespace sharpmax::report {
@@ -65,52 +66,6 @@ void append(std::string& text, char32_t c) {
     tail(6);
     tail(0);
   }
-}
-
-namespace {
-
-// Shares of the size, of the widest of the fonts that system-ui and sans-serif usually name (DejaVu Sans,
-// Verdana): a label that fits in these fits in the others. tests/doors/test_figures.py asks a browser.
-constexpr double kBold = 1.13, kWide = 1.08, kOther = 0.84;
-
-struct Width {
-  std::string_view characters;
-  double share;
-};
-constexpr Width kWidths[] = {
-    {"'ijlIJ", 0.29},   {" ,.:;/\\|", 0.34}, {"-f()[]t!r", 0.41}, {"\"*_`sz?cL", 0.56}, {"FkvxyPTYaoe", 0.62},
-    {"KAVBRXZC", 0.70}, {"UHNDGOQ&", 0.79},  {"w#+<=>^~M", 0.86}, {"mW@%", 1.0},
-};
-
-double share_of(char32_t c) {
-  if (c >= 0x300 && c <= 0x36f) return 0.0;  // combining marks
-  if (c == 0xa0 || c == 0x202f || c == 0x2019 || c == 0xb7) return 0.34;
-  if (c >= 0x1100 && (c < 0x2000 || c > 0x2bff)) return kWide;  // East Asian, emoji
-  if (c >= 0x80) return kOther;
-  for (const Width& width : kWidths)
-    if (width.characters.find(static_cast<char>(c)) != std::string_view::npos) return width.share;
-  return 0.64;
-}
-
-}  // namespace
-
-double width_of(std::string_view text, double size, bool bold) {
-  double sum = 0.0;
-  for (const char32_t c : code_points(text)) sum += share_of(c);
-  return sum * size * (bold ? kBold : 1.0);
-}
-
-std::string cut_to(std::string_view text, double width, double size, bool bold) {
-  if (width_of(text, size, bold) <= width) return std::string(text);
-  std::string kept;
-  double left = width / size / (bold ? kBold : 1.0) - kOther;
-  for (const char32_t c : code_points(text)) {
-    left -= share_of(c);
-    if (left < 0.0) break;
-    append(kept, c);
-  }
-  while (kept.ends_with(' ')) kept.pop_back();
-  return kept + "…";
 }
 
 namespace {
@@ -175,6 +130,33 @@ std::string plain_number(double value) {
   return size >= 1e-4 && size < 1e7 ? fmt::format("{:.6g}", value) : exponential(value);
 }
 
+std::string change(double value, int digits) {
+  const char* sign = value > 0.0 ? "+" : value < 0.0 ? "−" : "±";
+  return fmt::format("{}{:.{}f}", sign, std::abs(value), digits);
+}
+
+std::string weight_text(double value) {
+  if (value == 0.0 || value == 1.0) return fmt::format("{}", value);
+  if (!(value >= 0.001)) return exponential(value);
+  return 1.0 - value < 5e-4 ? "0.999…" : fmt::format("{:.3f}", value);
+}
+
+std::string keys_text(double n) {
+  constexpr double kLargestWhole = 1e15;  // beyond it digits are noise
+  return n <= kLargestWhole ? count(n) : fmt::format("{:.1e}", n);
+}
+
+std::string spread_text(double value) { return value < 100.0 ? fmt::format("{:.1f}", value) : count(value); }
+
+std::string p_value(double p) { return p < 0.001 ? exponential(p) : fmt::format("{:.3f}", p); }
+
+std::string bytes_text(double bytes) {
+  constexpr std::string_view kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (bytes >= 999.95 && unit + 1 < std::size(kUnits)) bytes /= 1000.0, ++unit;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
 std::string power_of_ten(double value) {
   const long exponent = std::lround(std::log10(value));
   if (exponent < -3 || exponent > 4) return "10" + raised(exponent);
@@ -211,6 +193,64 @@ std::string shown(std::string_view text) {
 std::string file_name(std::string_view path) {
   while (path.ends_with('/')) path.remove_suffix(1);
   return std::string(path.substr(path.rfind('/') + 1));
+}
+
+namespace {
+
+constexpr std::string_view kFormats[] = {"text",   "count", "short", "percent", "points", "fixed", "signed",
+                                         "plain", "weight", "keys",  "power", "spread",  "p",      "bytes"};
+
+}  // namespace
+
+std::string name_of(Format format) {
+  const std::string name(kFormats[format.kind]);
+  const bool digits = format.kind == Format::fixed || format.kind == Format::signed_fixed;
+  return digits ? name + std::to_string(format.digits) : name;
+}
+
+std::optional<Format> format_named(std::string_view name) {
+  for (int kind = 0; kind < static_cast<int>(std::size(kFormats)); ++kind)
+    for (int digits = 0; digits <= 6; ++digits)
+      if (const Format format{static_cast<Format::Kind>(kind), digits}; name_of(format) == name) return format;
+  return std::nullopt;
+}
+
+std::string formatted(Format format, double value) {
+  if (std::isnan(value)) return std::string(kNone);
+  switch (format.kind) {
+    case Format::text:
+    case Format::plain:
+      return plain_number(value);
+    case Format::count:
+      return count(value);
+    case Format::short_count:
+      return short_count(value);
+    case Format::percent:
+      return percent(value);
+    case Format::points:
+      return change(100.0 * value, 1);
+    case Format::fixed:
+      return decimal(value, format.digits);
+    case Format::signed_fixed:
+      return change(value, format.digits);
+    case Format::weight:
+      return weight_text(value);
+    case Format::keys:
+      return keys_text(value);
+    case Format::power:
+      return size_from_log10(value);
+    case Format::spread:
+      return spread_text(value);
+    case Format::p:
+      return p_value(value);
+    case Format::bytes:
+      return bytes_text(value);
+  }
+  return std::string(kNone);
+}
+
+std::string formatted(Format format, const std::optional<double>& value) {
+  return value ? formatted(format, *value) : std::string(kNone);
 }
 
 }  // namespace sharpmax::report

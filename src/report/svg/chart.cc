@@ -1,4 +1,4 @@
-#include "report/figure/drawing/chart.h"
+#include "report/svg/drawn.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,11 @@
 #include <limits>
 #include <utility>
 
-#include "report/figure/drawing/heading.h"
-#include "report/figure/drawing/svg.h"
-#include "report/figure/drawing/words.h"
+#include "report/svg/heading.h"
+#include "report/svg/svg.h"
+#include "report/svg/width.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
 
 namespace sharpmax::report {
 namespace {
@@ -33,12 +35,17 @@ bool named_at_ends(const Chart& chart) {
                      [&](const Curve& curve) { return curve.unlisted || reaches_end(chart, curve); });
 }
 
+std::string end_of(const Curve& curve) {
+  if (!curve.end.empty() || curve.points.empty()) return curve.end;
+  return formatted(curve.format, curve.points.back().value);
+}
+
 // "At 16,384: softmax 12.3 %, ..." for who cannot see the curves.
 std::string described(const Chart& chart) {
   std::string ends;
   for (const Curve& curve : chart.curves)
     if (!curve.unlisted && !curve.points.empty())
-      ends += fmt::format("{}{} {}", ends.empty() ? "" : ", ", shown(curve.name), curve.end);
+      ends += fmt::format("{}{} {}", ends.empty() ? "" : ", ", shown(curve.name), end_of(curve));
   return fmt::format("{} against {}, {}. At the end: {}.", chart.up.label, chart.across.label,
                      plural(static_cast<double>(chart.curves.size()), "curve"), ends);
 }
@@ -86,7 +93,7 @@ class ChartDrawing {
   }
 
   double label_width(const Curve& curve) const {
-    return width_of(shown(curve.name), kLabelSize) + width_of(curve.end + " ", kLabelSize, true);
+    return width_of(shown(curve.name), kLabelSize) + width_of(end_of(curve) + " ", kLabelSize, true);
   }
 
   double label_room() const {
@@ -207,12 +214,12 @@ class ChartDrawing {
       const Place label{box_.right + kLeader, places[i]};
       if (std::abs(places[i] - wanted[i]) > 2.0)
         svg.line({x(chart_.across.high) + 6.0, wanted[i]}, {label.x - 3.0, label.y}, {paint});
-      const double lead = width_of(named[i]->end + " ", kLabelSize, true);
+      const double lead = width_of(end_of(*named[i]) + " ", kLabelSize, true);
       svg.text({.text = cut_to(shown(named[i]->name), kMostLabel - lead, kLabelSize),
                 .at = {label.x, label.y + 4.5},
                 .paint = paint,
                 .size = kLabelSize,
-                .lead = named[i]->end});
+                .lead = end_of(*named[i])});
     }
   }
 
@@ -224,13 +231,6 @@ class ChartDrawing {
 
 }  // namespace
 
-bool is_drawable(const Chart& chart) {
-  return std::any_of(chart.curves.begin(), chart.curves.end(), [&](const Curve& curve) {
-    return std::any_of(curve.points.begin(), curve.points.end(),
-                       [&](const Point& point) { return has_place(chart, point); });
-  });
-}
-
-std::string drawn(const Chart& chart) { return ChartDrawing(chart).written(); }
+std::string drawn(const Chart& chart) { return is_drawable(chart) ? ChartDrawing(chart).written() : ""; }
 
 }  // namespace sharpmax::report

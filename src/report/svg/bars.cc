@@ -1,4 +1,4 @@
-#include "report/figure/drawing/bars.h"
+#include "report/svg/drawn.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "report/figure/drawing/svg.h"
-#include "report/figure/drawing/words.h"
+#include "report/svg/heading.h"
+#include "report/svg/svg.h"
+#include "report/svg/width.h"
+#include "report/view/format.h"
 
 namespace sharpmax::report {
 namespace {

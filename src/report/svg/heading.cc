@@ -1,8 +1,9 @@
-#include "report/figure/drawing/heading.h"
+#include "report/svg/heading.h"
 
 #include <algorithm>
 
-#include "report/figure/drawing/words.h"
+#include "report/svg/width.h"
+#include "report/view/format.h"
 
 namespace sharpmax::report {
 namespace {

@@ -5,18 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "report/figure/drawing/svg.h"
+#include "report/svg/svg.h"
 
 namespace sharpmax::report {
 
 inline constexpr double kWidth = 860.0, kMargin = 24.0;
 inline constexpr double kTitleSize = 16.0, kTextSize = 12.0, kLabelSize = 13.0;
-
-struct Entry {
-  std::string name;
-  enum class Sample { line, box } sample = Sample::line;
-  Look look;
-};
 
 // Laid out first, because the height of what is below depends on it; then drawn.
 class Heading {
