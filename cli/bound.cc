@@ -5,14 +5,9 @@
 
 #include "cli/door.h"
 #include "cli/fields.h"
-#include "cli/table.h"
+#include "sharpmax/report.h"
 
 namespace sharpmax::cli {
-
-// bound_report.cc
-std::string text_of(const BoundResult& result, bool colour);
-std::string text_of(const ModelBoundResult& result, bool every_head, bool colour);
-
 namespace {
 
 constexpr const char* kFooter =
@@ -61,7 +56,7 @@ int run_model(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const ModelBoundResult result = bound_model(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()); });
+  deliver(delivery, to_json(result), words.model.all ? Rows::all : Rows::first);
   return kOk;
 }
 
@@ -77,7 +72,7 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const BoundResult result = bound(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()); });
+  deliver(delivery, to_json(result));
   return kOk;
 }
 

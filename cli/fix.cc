@@ -6,14 +6,8 @@
 #include "base/in_quotes.h"
 #include "cli/door.h"
 #include "cli/fields.h"
-#include "cli/table.h"
 
 namespace sharpmax::cli {
-
-// fix_report.cc
-std::string text_of(const FixResult& result, bool colour);
-std::string how_to_use(const FixResult& result, const FixRequest& request);
-
 namespace {
 
 constexpr const char* kFooter =
@@ -56,7 +50,7 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const FixResult result = fix(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + how_to_use(result, request); });
+  deliver(delivery, to_json(result));
   return kOk;
 }
 

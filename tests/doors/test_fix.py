@@ -69,8 +69,8 @@ def test_the_report_says_it_in_words_within_80_columns(words, tmp_path):
     assert done.returncode == 0, done
     text = done.stdout.decode()
     assert text.startswith(("Leave it as it is: ", "Use "))
-    assert all(len(line) <= 80 for line in text.replace(str(tmp_path), "").split("\n") if not line.startswith("sharpmax run"))
-    for word in ("nothing", "softmax:beta=1.5", "Loss by tokens before", "Right answers by length"):
+    assert all(len(line) <= 80 for line in text.replace(str(tmp_path), "").split("\n") if not line.startswith("  sharpmax "))
+    for word in ("as it is", "softmax:beta=1.5", "Loss by position", "Right answers"):
         assert word in text
 
 

@@ -8,15 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "report/kinds.h"
+#include "report/kind/kinds.h"
+#include "report/view/json.h"
+#include "report/view/room.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kRoom = 500'000;
 
 Json of_a_command(const char* schema, Json more) {
   Json results{{"schema", schema}, {"sharpmax", "0"}, {"command", "c"}};
@@ -116,7 +114,7 @@ void for_each_place(const Json& results,
 
 std::string refusal_of(const Json& results) {
   try {
-    page_data(results, kRoom);
+    view_of(results);
     return "";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_argument);
@@ -177,9 +175,17 @@ TEST(ReportKinds, SizesThatNoAxisHasAreRefused) {
 }
 
 TEST(ReportKinds, TablesOfNormalizersAreSpreadOverHeads) {
-  const Json map = page_data(fix(), kRoom).at("trials")[1].at("map");
-  EXPECT_EQ(map.at("names"), Json::parse(R"(["softmax", "hard", "relu"])"));
-  EXPECT_EQ(map.at("of"), Json::parse("[0, 2, 1, 1]"));
+  Json results = fix();
+  results["trials"][0]["normalizers"] = Json::parse(R"({"default": "softmax", "heads": []})");
+  for (const Json& section : to_json(view_of(results)).at("sections")) {
+    if (section.at("id") != "heads") continue;
+    const Json& grid = section.at("items")[0].at("options")[0].at("items")[0];
+    EXPECT_EQ(grid.at("texts"), Json::parse(R"(["Head 0.0, a: softmax", "Head 0.1, b: relu", "Head 1.0, c: hard", "Head 1.1, d: hard"])"));
+    EXPECT_EQ(grid.at("cells")[0], Json::parse("[0.0, 0.0, 0.0, 0.0]"));
+    EXPECT_EQ(grid.at("cells")[3], Json::parse("[1.0, 1.0, 1.0, 1.0]"));
+    return;
+  }
+  FAIL() << "no section of heads";
 }
 
 TEST(ReportKinds, UnfinishedRunsAreTaken) {
@@ -210,14 +216,17 @@ TEST(ReportKinds, WhatDoesNotFitIsLeftOutAndNamed) {
   const std::vector<Json> all = {many(demo(), "/rows", 5000),
                                  many(spread(), "/normalizers/0/ranges", 5000),
                                  many(model(), "/heads", 5000),
-                                 many(losses(), "/chunks/0/losses", 50'000),
                                  many(losses(), "/chunks", 5000),
                                  many(searched, "/trials", 2000)};
   for (const Json& results : all) {
-    const Json data = page_data(results, kSmall);
-    EXPECT_LT(data.dump().size(), kSmall + 5'000) << results.at("schema");
-    EXPECT_FALSE(data.at("left_out").empty()) << results.at("schema");
-    EXPECT_TRUE(page_data(results, 100'000'000).at("left_out").empty()) << results.at("schema");
+    const View whole = view_of(results);
+    View view = whole;
+    leave_out_beyond(view, kSmall);
+    EXPECT_LT(to_json(view).dump().size(), kSmall + 5'000) << results.at("schema");
+    EXPECT_FALSE(view.left_out.empty()) << results.at("schema");
+    view = whole;
+    leave_out_beyond(view, 100'000'000);
+    EXPECT_TRUE(view.left_out.empty()) << results.at("schema");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "report/svg/heading.h"
@@ -231,6 +232,24 @@ class ChartDrawing {
 
 }  // namespace
 
-std::string drawn(const Chart& chart) { return is_drawable(chart) ? ChartDrawing(chart).written() : ""; }
+namespace {
+
+// As the reader first sees it.
+Chart at_first(Chart chart) {
+  std::set<std::string> shown;
+  for (const Curve& curve : chart.curves)
+    if (curve.first && curve.of.empty()) shown.insert(curve.name);
+  std::erase_if(chart.curves, [&](const Curve& curve) {
+    return !curve.first || (!curve.of.empty() && !shown.contains(curve.of));
+  });
+  return chart;
+}
+
+}  // namespace
+
+std::string drawn(const Chart& chart) {
+  const Chart first = at_first(chart);
+  return is_drawable(first) ? ChartDrawing(first).written() : "";
+}
 
 }  // namespace sharpmax::report

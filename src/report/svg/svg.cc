@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "report/figure/figures.h"
+#include "report/svg/figures.h"
 #include "report/view/format.h"
 
 namespace sharpmax::report {

@@ -92,9 +92,23 @@ std::string raised(long number) {
 
 }  // namespace
 
+namespace {
+
+// As JavaScript's toFixed() has it: exact halves go away from 0.
+std::string fixed_text(double value, int digits) {
+  constexpr int kMore = 30;
+  const std::string exact = fmt::format("{:.{}f}", std::abs(value), digits + kMore);
+  const std::string_view rest = std::string_view(exact).substr(exact.size() - kMore);
+  const bool tie = rest[0] == '5' && rest.find_first_not_of('0', 1) == rest.npos;
+  return fmt::format("{:.{}f}", tie ? std::nextafter(value, value * 2.0) : value, digits);
+}
+
+}  // namespace
+
 std::string count(double n) {
-  const std::string digits = fmt::format("{:.0f}", std::abs(n));
-  std::string grouped(n <= -0.5 ? "-" : "");
+  const double whole = std::floor(n + 0.5);
+  const std::string digits = fmt::format("{:.0f}", std::abs(whole));
+  std::string grouped(whole < 0.0 ? "-" : "");
   for (std::size_t i = 0; i < digits.size(); ++i) {
     if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
     grouped += digits[i];
@@ -112,7 +126,7 @@ std::string short_count(double n) {
 std::string percent(double share) {
   if (share == 0.0 || share == 1.0) return fmt::format("{}{}%", 100.0 * share, kNarrowSpace);
   for (const int digits : {1, 2}) {
-    const std::string text = fmt::format("{:.{}f}", 100.0 * share, digits);
+    const std::string text = fixed_text(100.0 * share, digits);
     if (const double said = std::strtod(text.c_str(), nullptr); said > 0.0 && said < 100.0)
       return fmt::format("{}{}%", text, kNarrowSpace);
   }
@@ -121,24 +135,26 @@ std::string percent(double share) {
 
 std::string decimal(double value, int digits) {
   if (value != 0.0 && std::abs(value) < 0.5 * std::pow(10.0, -digits)) return exponential(value);
-  return std::abs(value) >= 1e5 ? count(value) : fmt::format("{:.{}f}", value, digits);
+  return std::abs(value) >= 1e5 ? count(value) : fixed_text(value, digits);
 }
 
 std::string plain_number(double value) {
   if (value == 0.0) return "0";
   const double size = std::abs(value);
-  return size >= 1e-4 && size < 1e7 ? fmt::format("{:.6g}", value) : exponential(value);
+  if (size < 1e-4 || size >= 1e7) return exponential(value);
+  const std::string text = fmt::format("{:.6g}", value);
+  return text.find('e') == text.npos ? text : fmt::format("{:.0f}", std::strtod(text.c_str(), nullptr));
 }
 
 std::string change(double value, int digits) {
-  const char* sign = value > 0.0 ? "+" : value < 0.0 ? "−" : "±";
-  return fmt::format("{}{:.{}f}", sign, std::abs(value), digits);
+  const std::string sign = value > 0.0 ? "+" : value < 0.0 ? "−" : "±";
+  return sign + fixed_text(std::abs(value), digits);
 }
 
 std::string weight_text(double value) {
   if (value == 0.0 || value == 1.0) return fmt::format("{}", value);
   if (!(value >= 0.001)) return exponential(value);
-  return 1.0 - value < 5e-4 ? "0.999…" : fmt::format("{:.3f}", value);
+  return 1.0 - value < 5e-4 ? "0.999…" : fixed_text(value, 3);
 }
 
 std::string keys_text(double n) {
@@ -146,15 +162,15 @@ std::string keys_text(double n) {
   return n <= kLargestWhole ? count(n) : fmt::format("{:.1e}", n);
 }
 
-std::string spread_text(double value) { return value < 100.0 ? fmt::format("{:.1f}", value) : count(value); }
+std::string spread_text(double value) { return value < 100.0 ? fixed_text(value, 1) : count(value); }
 
-std::string p_value(double p) { return p < 0.001 ? exponential(p) : fmt::format("{:.3f}", p); }
+std::string p_value(double p) { return p < 0.001 ? exponential(p) : fixed_text(p, 3); }
 
 std::string bytes_text(double bytes) {
   constexpr std::string_view kUnits[] = {"B", "kB", "MB", "GB", "TB"};
   std::size_t unit = 0;
   while (bytes >= 999.95 && unit + 1 < std::size(kUnits)) bytes /= 1000.0, ++unit;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+  return fmt::format("{} {}", fixed_text(bytes, unit == 0 ? 0 : 1), kUnits[unit]);
 }
 
 std::string power_of_ten(double value) {

@@ -200,19 +200,25 @@ struct HeatMaps {
 
 // A number, a text or nothing; and what is shown instead of it.
 struct Cell {
-  std::variant<std::monostate, double, std::string> value = {};
+  enum class Kind { none, number, words };
+  Kind kind = Kind::none;
+  double value = 0.0;
+  std::string words = {};
   std::string text = {};  // empty: by the column's format
   double from = 0.0;      // of a bar: it goes from here to the value
   std::optional<Paint> paint = {};
 
   Cell() = default;
-  Cell(double number) : value(number) {}  // NOLINT: a number is a cell
-  Cell(std::string words) : value(std::move(words)) {}  // NOLINT
-  Cell(const char* words) : value(std::string(words)) {}  // NOLINT
-  Cell(std::optional<double> number) {  // NOLINT
-    if (number) value = *number;
+  Cell(double number) : kind(Kind::number), value(number) {}                         // NOLINT: a number is a cell
+  Cell(std::string given) : kind(Kind::words), words(std::move(given)) {}            // NOLINT
+  Cell(const char* given) : Cell(std::string(given)) {}                              // NOLINT
+  Cell(std::optional<double> number) : Cell() {                                      // NOLINT
+    if (number) kind = Kind::number, value = *number;
   }
-  Cell(std::optional<double> number, std::string words) : Cell(number) { text = std::move(words); }
+  Cell(std::optional<double> number, std::string shown) : Cell(number) { text = std::move(shown); }
+
+  bool is_number() const { return kind == Kind::number; }
+  bool is_words() const { return kind == Kind::words; }
 };
 
 struct Column {
@@ -225,6 +231,7 @@ struct Column {
   bool brief = true;    // on a terminal too
   bool bar = false;     // from `from` to the value, shares of a whole
   std::optional<double> mark = {};  // where a line crosses the bars
+  int spare = 0;                    // see Item
 
   bool left() const { return format.kind == Format::text; }
 };
@@ -236,7 +243,9 @@ struct Table {
   bool sortable = true, tall = false;
   std::optional<std::size_t> chosen = {};  // a row that stands out
   std::vector<std::string> links = {};     // if there: a place on the page per row
+  std::vector<std::string> filters = {};   // columns by whose values the reader may choose rows
   bool brief = true;                       // on a terminal too
+  std::optional<std::size_t> brief_rows = {};  // the first so many there, unless every row is wanted
 };
 
 struct Note {
@@ -276,12 +285,15 @@ struct Choice {
 
 struct Item {
   std::variant<Chart, Grid, Bars, HeatMaps, Table, Note, CommandLine, Facts, Choice, Widget> value;
+  int spare = 0;           // above 0: may be left out of a page that is full, the greatest first (view/room.h)
+  std::string named = {};  // what is left out is called
 };
 
 struct Section {
   std::string id, heading, words;
   std::vector<Item> items;
   bool brief = false;  // on a terminal too
+  bool page = true;    // not only there
 };
 
 // A number to see from afar.

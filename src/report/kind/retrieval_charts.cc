@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/kind/retrieval_rows.h"
 #include "report/view/axes.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
-#include "report/figure/figures.h"
-#include "report/figure/gathered.h"
-#include "report/figure/retrieval_rows.h"
-#include "report/figure/values.h"
 
 namespace sharpmax::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kFewCurves = 5;
 constexpr std::string_view kMainCurves[] = {"softmax", "adaptive", "entropy_target", "hard"};
@@ -40,6 +35,12 @@ std::optional<std::string> RetrievalRows::member(std::string_view family) const 
 Look RetrievalRows::look(const std::string& normalizer) const {
   const auto found = std::find(normalizers_.begin(), normalizers_.end(), normalizer);
   return looks_[static_cast<std::size_t>(found - normalizers_.begin())];
+}
+
+const Json* RetrievalRows::row(const std::string& arm, const std::string& normalizer, double n) const {
+  for (const Json& row : results_.at("summary"))
+    if (row.at("n") == n && row.at("arm") == arm && row.at("normalizer") == normalizer) return &row;
+  return nullptr;
 }
 
 std::vector<const Json*> RetrievalRows::rows(const std::string& arm, const std::string& normalizer) const {
@@ -86,36 +87,33 @@ double RetrievalRows::largest_trained() const {
   return most;
 }
 
-namespace {
-
-constexpr const char* kAcross = "items in the set";
-
 Curve accuracy_curve(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
-  Curve curve{.name = normalizer, .look = rows.look(normalizer), .points = {}, .end = {}};
-  for (const Json* row : rows.rows(arm, normalizer)) {
-    const auto value = number_in(row->at("accuracy"));
-    if (!value) continue;
-    curve.points.push_back({row->at("n").get<double>(), *value, number_in(row->at("accuracy_low")),
-                            number_in(row->at("accuracy_high"))});
-    curve.end = percent(*value);
-  }
+  Curve curve{.name = normalizer, .look = rows.look(normalizer), .points = {}, .format = {Format::percent}, .code = true};
+  for (const Json* row : rows.rows(arm, normalizer))
+    if (const auto value = number_at(*row, "accuracy"))
+      curve.points.push_back({size_at(*row, "n"), *value, number_at(*row, "accuracy_low"), number_at(*row, "accuracy_high")});
   return curve;
 }
 
 Curve entropy_curve(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
-  Curve curve{.name = normalizer, .look = rows.look(normalizer), .points = {}, .end = {}};
-  for (const Json* row : rows.rows(arm, normalizer)) {
-    const auto value = number_in(row->at("entropy"));
-    if (!value) continue;
-    curve.points.push_back({row->at("n").get<double>(), *value, {}, {}});
-    curve.end = decimal(*value, 2);
-  }
+  Curve curve{.name = normalizer, .look = rows.look(normalizer), .points = {}, .format = fixed_to(2), .code = true};
+  for (const Json* row : rows.rows(arm, normalizer))
+    if (const auto value = number_at(*row, "entropy")) curve.points.push_back({size_at(*row, "n"), *value, {}, {}});
   return curve;
+}
+
+namespace {
+
+Axis items_axis(const RetrievalRows& rows) {
+  Axis axis = size_axis("items in the set", rows.sizes());
+  axis.format = {Format::count};
+  axis.symbol = "n";
+  return axis;
 }
 
 // Hard attention is the yardstick: its curve lies below those that come close to it.
 std::vector<std::string> in_order(const RetrievalRows& rows) {
-  std::vector<std::string> names = rows.main_normalizers();
+  std::vector<std::string> names = rows.normalizers();
   std::stable_partition(names.begin(), names.end(),
                         [](const std::string& name) { return family_of(name) == "hard"; });
   return names;
@@ -128,19 +126,20 @@ Reference chance_line(const RetrievalRows& rows) {
 }
 
 // What the paper says of a rule, at sizes that were measured here.
-void add_published(Chart& chart, const Json& results, const RetrievalRows& rows) {
+void add_published(Chart& chart, const RetrievalRows& rows) {
+  const Json& results = rows.results();
   std::vector<std::string> families;
   for (const Json& point : results.at("published"))
     add_once(families, point.at("normalizer").get<std::string>());
-  const std::vector<std::string> wanted = rows.main_normalizers();
   for (const std::string& family : families) {
     const auto normalizer = rows.member(family);
-    if (!normalizer || !holds(wanted, *normalizer)) continue;
+    if (!normalizer) continue;
     Curve curve{.name = family + ", published",
                 .look = {rows.look(*normalizer).paint, kDotted},
                 .points = {},
                 .marker = Marker::ring,
-                .end = {}};
+                .format = {Format::percent},
+                .of = *normalizer};
     for (const Json& point : results.at("published")) {
       const double n = point.at("n").get<double>();
       if (point.at("normalizer") != family || !holds(rows.sizes(), n)) continue;
@@ -149,26 +148,30 @@ void add_published(Chart& chart, const Json& results, const RetrievalRows& rows)
     std::sort(curve.points.begin(), curve.points.end(),
               [](const Point& a, const Point& b) { return a.at < b.at; });
     if (curve.points.empty()) continue;
-    curve.end = percent(curve.points.back().value);
     chart.curves.push_back(std::move(curve));
   }
 }
 
 }  // namespace
 
-Chart accuracy_chart(const Json& results, const RetrievalRows& rows, const std::string& arm) {
+Chart accuracy_chart(const RetrievalRows& rows, const std::string& arm) {
   Chart chart{
       .title = fmt::format("Accuracy against size, {} training", arm),
       .subtitle = fmt::format("How often the head names the class of the largest of n items, trained on at "
                               "most {}. Bands are 95\u00a0% intervals; dotted: published.",
                               count(rows.largest_trained())),
-      .across = size_axis(kAcross, rows.sizes()),
+      .across = items_axis(rows),
       .up = share_axis("accuracy"),
       .curves = {},
-      .reference = chance_line(rows)};
-  add_published(chart, results, rows);
+      .reference = chance_line(rows),
+      .share = "normalizers"};
+  add_published(chart, rows);
   if (chart.curves.empty()) chart.subtitle.resize(chart.subtitle.find("; dotted")), chart.subtitle += ".";
-  for (const std::string& name : in_order(rows)) chart.curves.push_back(accuracy_curve(rows, arm, name));
+  const std::vector<std::string> first = rows.main_normalizers();
+  for (const std::string& name : in_order(rows)) {
+    chart.curves.push_back(accuracy_curve(rows, arm, name));
+    chart.curves.back().first = holds(first, name);
+  }
   return chart;
 }
 
@@ -177,13 +180,16 @@ Chart entropy_chart(const RetrievalRows& rows, const std::string& arm) {
       .title = fmt::format("Entropy against size, {} training", arm),
       .subtitle =
           "The mean entropy of the weights: 0 is all weight on one item, ln n an equal share for each.",
-      .across = size_axis(kAcross, rows.sizes()),
+      .across = items_axis(rows),
       .up = {},
       .curves = {},
-      .reference = Reference{.name = "ln n: equal weights", .points = {}, .rising = true}};
+      .reference = Reference{.name = "ln n: equal weights", .points = {}, .rising = true},
+      .share = "normalizers"};
+  const std::vector<std::string> first = rows.main_normalizers();
   double most = chart.across.high > 1.0 ? std::log(chart.across.high) : 1.0;
   for (const std::string& name : in_order(rows)) {
     chart.curves.push_back(entropy_curve(rows, arm, name));
+    chart.curves.back().first = holds(first, name);
     for (const Point& point : chart.curves.back().points) most = std::max(most, point.value);
   }
   chart.up = value_axis("entropy, nats", 0.0, 1.05 * most);
@@ -199,7 +205,7 @@ Chart two_by_two_chart(const RetrievalRows& rows) {
       .subtitle =
           "Two trainings under two rules, the same test sets for all four. Bands are 95\u00a0% intervals; "
           "dashed: the paper’s training.",
-      .across = size_axis(kAcross, rows.sizes()),
+      .across = items_axis(rows),
       .up = share_axis("accuracy"),
       .curves = {},
       .reference = chance_line(rows)};
@@ -211,27 +217,12 @@ Chart two_by_two_chart(const RetrievalRows& rows) {
       Curve curve = accuracy_curve(rows, arm, rule);
       curve.name =
           fmt::format("{}, {}", arm == *paper ? "paper’s training" : "our training", family_of(rule));
+      curve.code = false;
       if (arm == *paper) curve.look.dash = kDashed, curve.marker = Marker::ring;
       if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
     }
   if (chart.curves.size() < 4) chart.curves.clear();
   return chart;
-}
-
-std::vector<Figure> retrieval_figures(const nlohmann::ordered_json& results) {
-  const RetrievalRows rows(results);
-  Gathered gathered;
-  if (rows.arms().empty()) return {};
-  gathered.add("two-by-two", two_by_two_chart(rows));
-  for (const std::string& arm : rows.arms()) {
-    const std::string of_arm =
-        arm == rows.arms().front() ? "" : std::string(1, '-').append(as_file_name(arm));
-    gathered.add("accuracy" + of_arm, accuracy_chart(results, rows, arm));
-    gathered.add("entropy" + of_arm, entropy_chart(rows, arm));
-  }
-  gathered.add("failure", failure_figure(results, rows));
-  gathered.add("heat-maps", heat_map_figure(results, rows));
-  return std::move(gathered).figures();
 }
 
 }  // namespace sharpmax::report

@@ -1,4 +1,4 @@
-#include "report/kinds.h"
+#include "report/kind/kinds.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,16 +12,14 @@
 namespace sharpmax::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr Kind kKinds[] = {
-    {"sharpmax.retrieval/1", retrieval_data, retrieval_figures},
-    {"sharpmax.audit/1", audit_data, audit_figures},
-    {"sharpmax.attend.demo/1", demo_data, demo_figures},
-    {"sharpmax.bound.spread/1", bound_data, bound_figures},
-    {"sharpmax.bound.model/1", bound_model_data, bound_model_figures},
-    {"sharpmax.fix/1", fix_data, fix_figures},
-    {"sharpmax.perplexity/1", losses_data, losses_figures},
+    {"sharpmax.retrieval/1", retrieval_view, compare_retrievals, retrieval_data},
+    {"sharpmax.audit/1", audit_view, compare_audits, audit_data},
+    {"sharpmax.attend.demo/1", demo_view, nullptr, demo_data},
+    {"sharpmax.bound.spread/1", bound_view, compare_bounds, bound_data},
+    {"sharpmax.bound.model/1", bound_model_view, compare_certificates, bound_model_data},
+    {"sharpmax.fix/1", fix_view, compare_fixes, fix_data},
+    {"sharpmax.perplexity/1", perplexity_view, compare_losses, losses_data},
 };
 
 std::string known() {
@@ -43,8 +41,14 @@ const Kind& kind_of(const Json& results) {
                           named ? "schema " + in_quotes(schema) : "no schema", known()));
 }
 
+View view_of(const Json& results) {
+  const Kind& kind = kind_of(results);
+  return made_of(kind, [&] { return kind.view(results); });
+}
+
 Json page_data(const Json& results, std::size_t room) {
   const Kind& kind = kind_of(results);
+  if (!kind.data) return nullptr;
   return made_of(kind, [&] {
     Json data = kind.data(results, room);
     data["schema"] = kind.schema;
@@ -52,12 +56,12 @@ Json page_data(const Json& results, std::size_t room) {
   });
 }
 
-void not_of_schema(const Kind& kind, const nlohmann::json::exception& problem) {
+void not_of_schema(const char* schema, const nlohmann::json::exception& problem) {
   // Without the library's own number for it in front.
   std::string_view words = problem.what();
   if (const std::size_t end = words.find("] "); end != words.npos) words.remove_prefix(end + 2);
   throw Error(ErrorCode::bad_argument,
-              fmt::format("report: the results are not of schema {}: {}", kind.schema, in_quotes(words)));
+              fmt::format("report: the results are not of schema {}: {}", schema, in_quotes(words)));
 }
 
 }  // namespace sharpmax::report

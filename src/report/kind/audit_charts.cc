@@ -4,17 +4,12 @@
 #include <cmath>
 #include <optional>
 
+#include "report/kind/audit_charts.h"
 #include "report/view/axes.h"
 #include "report/view/format.h"
-#include "report/figure/drawings.h"
-#include "report/figure/figures.h"
-#include "report/figure/gathered.h"
-#include "report/figure/values.h"
 
 namespace sharpmax::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 GridCell cell_of(const Json& head) {
   return {.layer = head.at("layer").get<double>(), .head = head.at("head").get<double>(), .value = {}};
@@ -91,12 +86,12 @@ namespace {
 constexpr const char* kTokens = "tokens";
 
 // values: one for each size, null where there is none.
-Curve curve_over(const Json& sizes, const Json& values, Curve curve, std::string (*words)(double)) {
+Curve curve_over(const Json& sizes, const Json& values, Curve curve, Format format) {
+  curve.format = format;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto value = number_in(values.at(i));
     if (!value) continue;
     curve.points.push_back({sizes.at(i).get<double>(), *value, {}, {}});
-    curve.end = words(*value);
   }
   return curve;
 }
@@ -104,8 +99,6 @@ Curve curve_over(const Json& sizes, const Json& values, Curve curve, std::string
 Curve named(std::string name, Look look, Marker marker = Marker::dot) {
   return {.name = std::move(name), .look = look, .points = {}, .marker = marker, .end = {}};
 }
-
-std::string two_digits(double value) { return decimal(value, 2); }
 
 std::vector<Mark> trained_mark(const Json& attention) {
   const auto trained = number_in(attention.at("trained_context"));
@@ -116,7 +109,7 @@ Curve blunt_curve(const Json& attention, Curve curve) {
   Json shares = Json::array();
   for (const Json& blunt : attention.at("blunt_heads"))
     shares.push_back(blunt.get<double>() / static_cast<double>(attention.at("heads").size()));
-  return curve_over(attention.at("lengths"), shares, std::move(curve), percent);
+  return curve_over(attention.at("lengths"), shares, std::move(curve), {Format::percent});
 }
 
 // The head that looks best at the longest length, at every length.
@@ -130,7 +123,7 @@ std::optional<Curve> followed(const Json& probe, const Json& sizes) {
   for (const Json& at : lengths) weights.push_back(at.at("answering_weight").at(place));
   return curve_over(
       sizes, weights,
-      named(fmt::format("weight, head {}.{}", layer, head), {Paint::green, "9 4"}, Marker::ring), percent);
+      named(fmt::format("weight, head {}.{}", layer, head), {Paint::green, "9 4"}, Marker::ring), {Format::percent});
 }
 
 }  // namespace
@@ -151,23 +144,20 @@ Chart blunt_chart(const Json& attention) {
   return chart;
 }
 
-Chart blunt_chart_of(std::span<const Json> audits) {
+Chart blunt_chart_of(std::span<const Compared> audits) {
   Chart chart{.title = "How many heads are blunt, by length",
               .subtitle = "Blunt: a median peak outside the first token below the audit’s threshold.",
               .across = {},
               .up = share_axis("heads that are blunt"),
-              .curves = {}};
+              .curves = {},
+              .id = "compared-blunt-chart",
+              .figure = "by-length"};
   std::vector<double> lengths;
-  const Paint paints[] = {Paint::vermillion, Paint::green, Paint::blue, Paint::amber, Paint::purple};
-  for (std::size_t i = 0; i < audits.size(); ++i) {
-    if (!audits[i].contains("attention")) continue;
-    const Json& attention = audits[i].at("attention");
+  for (const Compared& one : audits) {
+    const Json& attention = one.results->at("attention");
     if (attention.at("heads").empty()) continue;
-    const Json& model = audits[i].at("settings").at("model");
-    std::string name = fmt::format("{}: {}", i + 1, file_name(model.at("file").get<std::string>()));
     for (const double length : numbers_in(attention.at("lengths"))) lengths.push_back(length);
-    chart.curves.push_back(
-        blunt_curve(attention, named(std::move(name), {paints[i % std::size(paints)], ""})));
+    chart.curves.push_back(blunt_curve(attention, named(one.named.own, one.named.look)));
   }
   chart.across = size_axis(kTokens, lengths);
   return chart;
@@ -187,10 +177,10 @@ Chart median_chart(const Json& attention) {
       .reference = {},
       .marks = trained_mark(attention)};
   chart.curves = {
-      curve_over(lengths, medians.at("peak"), named("peak", {Paint::grey, ""}), two_digits),
-      curve_over(lengths, medians.at("first"), named("first token", {Paint::purple, ""}), two_digits),
+      curve_over(lengths, medians.at("peak"), named("peak", {Paint::grey, ""}), fixed_to(2)),
+      curve_over(lengths, medians.at("first"), named("first token", {Paint::purple, ""}), fixed_to(2)),
       curve_over(lengths, medians.at("peak_outside"), named("peak outside", {Paint::vermillion, ""}),
-                 two_digits)};
+                 fixed_to(2))};
   return chart;
 }
 
@@ -209,46 +199,14 @@ Chart probe_chart(const Json& probe) {
   if (sizes.empty()) return chart;
   if (auto curve = followed(probe, sizes)) chart.curves.push_back(std::move(*curve));
   Curve right = named("right answers", {Paint::vermillion, ""});
+  right.format = {Format::percent};
   for (const Json& at : probe.at("lengths")) {
     const double share = at.at("share").get<double>();
     right.points.push_back(
         {at.at("length").get<double>(), share, number_in(at.at("low")), number_in(at.at("high"))});
-    right.end = percent(share);
   }
   chart.curves.push_back(std::move(right));
   return chart;
-}
-
-namespace {
-
-struct Analysis {
-  const char* name;
-  const char* section;
-  Chart (*chart)(const Json& analysis);
-};
-constexpr Analysis kAnalyses[] = {{"distance-length", "distance_length", distance_length_chart},
-                                  {"distance-top", "distance_top", distance_top_chart},
-                                  {"critical-top", "critical_top", critical_chart},
-                                  {"separability", "separability", separability_chart},
-                                  {"gradient", "gradient", gradient_chart}};
-
-}  // namespace
-
-std::vector<Figure> audit_figures(const Json& results) {
-  Gathered gathered;
-  if (results.contains("attention")) {
-    const Json& attention = results.at("attention");
-    gathered.add("heads", drawn(peak_grid(attention)));
-    gathered.add("blunting", drawn(blunting_grid(attention)));
-    gathered.add("by-length", blunt_chart(attention));
-    gathered.add("medians", median_chart(attention));
-  }
-  if (results.contains("analysis"))
-    for (const Analysis& one : kAnalyses)
-      if (results.at("analysis").contains(one.section))
-        gathered.add(one.name, one.chart(results.at("analysis")));
-  if (results.contains("probe")) gathered.add("probe", probe_chart(results.at("probe")));
-  return std::move(gathered).figures();
 }
 
 }  // namespace sharpmax::report

@@ -3,24 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/kind/audit_charts.h"
 #include "report/view/axes.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
-#include "report/figure/drawings.h"
-#include "report/figure/values.h"
 
 namespace sharpmax::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr const char* kKeys = "N, keys selected";
-
-std::string in_digits(double value) {
-  const double size = std::abs(value);
-  if (size < 0.01) return fmt::format("{:.2g}", value);
-  return decimal(value, size < 10.0 ? 3 : 1);
-}
+constexpr const char* kKeysSelected = "N, keys selected";
 
 // part: of {mean, median, ...}; the band is of quartiles over heads.
 struct Over {
@@ -30,8 +21,8 @@ struct Over {
   bool band = false;
 };
 
-Curve over_heads(const Json& points, const Over& what, Curve curve,
-                 std::string (*words)(double) = in_digits) {
+Curve over_heads(const Json& points, const Over& what, Curve curve, Format format = fixed_to(3)) {
+  curve.format = format;
   for (const Json& point : points) {
     const Json& found = point.at(what.spread);
     const auto value = number_in(found.at(what.part));
@@ -40,7 +31,6 @@ Curve over_heads(const Json& points, const Over& what, Curve curve,
     if (what.band)
       made.low = number_in(found.at("lower_quartile")), made.high = number_in(found.at("upper_quartile"));
     curve.points.push_back(made);
-    curve.end = words(*value);
   }
   return curve;
 }
@@ -113,7 +103,7 @@ Chart distance_top_chart(const Json& analysis) {
   return distance_chart(analysis, reading(analysis, section.at("points")), "top",
                         fmt::format("Distance between what is selected and what is left out, L = {}",
                                     count(section.at("length").get<double>())),
-                        kKeys);
+                        kKeysSelected);
 }
 
 Chart critical_chart(const Json& analysis) {
@@ -172,17 +162,17 @@ Chart separability_chart(const Json& analysis) {
           "The share of the N selected keys that are nearer to what was selected than anything left out, "
           "L = {}. Means over heads; the band holds half of them. Dashed: what they cannot fall below.",
           count(analysis.at("separability").at("length").get<double>())),
-      .across = size_axis(kKeys, sizes_of(points, "top")),
+      .across = size_axis(kKeysSelected, sizes_of(points, "top")),
       .up = share_axis("share told apart"),
       .curves = {}};
   // Where theorem 2 is 0 or less it says nothing.
-  Curve theorem = over_heads(points, {"top", "bound", "mean"}, bound("theorem 2", Paint::grey), percent);
+  Curve theorem = over_heads(points, {"top", "bound", "mean"}, bound("theorem 2", Paint::grey), {Format::percent});
   std::erase_if(theorem.points, [](const Point& point) { return !(point.value > 0.0); });
   if (!theorem.points.empty()) chart.curves.push_back(std::move(theorem));
   chart.curves.push_back(over_heads(points, {"top", "counted_bound", "mean"},
-                                    bound("at least, counted", Paint::green), percent));
+                                    bound("at least, counted", Paint::green), {Format::percent}));
   chart.curves.push_back(
-      over_heads(points, {"top", "share", "mean", true}, line("told apart", Paint::vermillion), percent));
+      over_heads(points, {"top", "share", "mean", true}, line("told apart", Paint::vermillion), {Format::percent}));
   // What paper B reports, from 16 keys on.
   constexpr double kFrom = 16.0, kLow = 0.70, kHigh = 0.85;
   double first = 0.0;

@@ -6,16 +6,12 @@
 #include <map>
 #include <utility>
 
-#include "report/svg/drawn.h"
+#include "report/kind/retrieval_rows.h"
 #include "report/view/axes.h"
 #include "report/view/format.h"
-#include "report/figure/retrieval_rows.h"
-#include "report/figure/values.h"
 
 namespace sharpmax::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Outcome {
   const char* field;
@@ -49,9 +45,7 @@ std::map<double, Counts> counted(const Json& results, const std::string& arm, co
 
 }  // namespace
 
-std::string failure_figure(const Json& results, const RetrievalRows& rows) {
-  const std::string arm = rows.paper_arm().value_or(rows.arms().front());
-  const std::string normalizer = rows.member("softmax").value_or(rows.normalizers().front());
+Bars failure_bars(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
   Bars bars{.title = fmt::format("Why it fails: {}, {} training", normalizer, arm),
             .subtitle =
                 "Hard attention puts all weight on the largest score. Where it is right and the rule is "
@@ -65,7 +59,7 @@ std::string failure_figure(const Json& results, const RetrievalRows& rows) {
             .mark = {}};
   for (const Outcome& outcome : kOutcomes)
     bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
-  for (const auto& [n, counts] : counted(results, arm, normalizer)) {
+  for (const auto& [n, counts] : counted(rows.results(), arm, normalizer)) {
     if (!(counts.sets > 0.0)) continue;
     Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}, .low = {}, .high = {}};
     for (std::size_t k = 0; k < std::size(kOutcomes); ++k)
@@ -76,7 +70,7 @@ std::string failure_figure(const Json& results, const RetrievalRows& rows) {
                                   bar.beside[1], bar.beside[2]);
     bars.bars.push_back(std::move(bar));
   }
-  return drawn(bars);
+  return bars;
 }
 
 namespace {
@@ -127,23 +121,46 @@ Panel panel_of(const Json& map) {
 
 }  // namespace
 
-std::string heat_map_figure(const Json& results, const RetrievalRows& rows) {
-  HeatMaps maps{
-      .title = "Where the weight goes: each line a set, its largest item at the right",
-      .subtitle = "One panel is one size n. Below: the mean weight on the largest item, over the sets shown.",
-      .ramp = {"weight 0", "1, by its square root"},
-      .lines = {}};
-  const auto lines = lines_of(results);
+namespace {
+
+PanelLine panel_line(const Pair& pair, const std::vector<const Json*>& maps) {
+  PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second), .panels = {}};
+  for (const Json* map : maps) line.panels.push_back(panel_of(*map));
+  return line;
+}
+
+// Softmax and entropy_target of every arm, or the first line where there is neither.
+bool is_of_the_story(const RetrievalRows& rows, const Pair& pair, bool first) {
   const auto plain = rows.member("softmax"), sharp = rows.member("entropy_target");
-  for (const auto& [pair, panels] : lines) {
-    const bool wanted = pair.second == plain || pair.second == sharp;
-    const bool nothing_else = !plain && !sharp && maps.lines.empty();
-    if ((!wanted && !nothing_else) || maps.lines.size() == kMostLines) continue;
-    PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second), .panels = {}};
-    for (const Json* map : panels) line.panels.push_back(panel_of(*map));
-    maps.lines.push_back(std::move(line));
+  return pair.second == plain || pair.second == sharp || (!plain && !sharp && first);
+}
+
+}  // namespace
+
+HeatMaps story_maps(const RetrievalRows& rows) {
+  HeatMaps maps{.title = "Where the weight goes: each line a set, its largest item at the right",
+                .subtitle = "One panel is one size n. Below: the mean weight on the largest item, over the sets shown.",
+                .ramp = {"weight 0", "1, by its square root"},
+                .lines = {},
+                .id = "heat-maps-story",
+                .figure = "heat-maps"};
+  for (const auto& [pair, panels] : lines_of(rows.results()))
+    if (maps.lines.size() < kMostLines && is_of_the_story(rows, pair, maps.lines.empty())) maps.lines.push_back(panel_line(pair, panels));
+  return maps;
+}
+
+std::vector<HeatMaps> other_maps(const RetrievalRows& rows) {
+  std::vector<HeatMaps> others;
+  bool first = true;
+  for (const auto& [pair, panels] : lines_of(rows.results())) {
+    if (!is_of_the_story(rows, pair, first)) {
+      HeatMaps maps{.title = "Where the weight goes", .subtitle = {}, .ramp = {"weight 0", "1, by its square root"},
+                    .lines = {panel_line(pair, panels)}, .id = "heat-maps-other"};
+      others.push_back(std::move(maps));
+    }
+    first = false;
   }
-  return drawn(maps);
+  return others;
 }
 
 }  // namespace sharpmax::report
