@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "cli/attend.h"
+#include "cli/closing.h"
 #include "cli/console.h"
 #include "cli/demo_report.h"
 #include "cli/interrupt.h"
@@ -31,7 +32,7 @@ std::vector<std::int64_t> sizes_of(const AttendOptions& options) {
   std::vector<std::int64_t> sizes = parse_integers(options.sizes, "--sizes");
   for (const std::int64_t n : sizes) {
     if (n < 1 || n > kMostKeys) {
-      throw Error(ErrorCode::bad_argument, fmt::format("--sizes: {} keys; wanted 1 to {}", n, kMostKeys));
+      throw Error(ErrorCode::bad_argument, fmt::format("--sizes: {} keys; expected 1 to {}", n, kMostKeys));
     }
   }
   std::sort(sizes.begin(), sizes.end());
@@ -121,7 +122,7 @@ int run_demo(const AttendOptions& options) {
   if (normalizers.empty()) {
     for (const NormalizerInfo& member : family()) normalizers.push_back(AnyNormalizer(member.name));
   }
-  if (!std::isfinite(options.gap)) throw Error(ErrorCode::bad_argument, "--gap: wanted a finite number");
+  if (!std::isfinite(options.gap)) throw Error(ErrorCode::bad_argument, "--gap: expected a finite number");
   CallFiles call(options.overwrite);
   call.writes("--json", options.json, results_kind(kDemoSchema));
   declare_report_files(call, files);
@@ -145,7 +146,9 @@ int run_demo(const AttendOptions& options) {
   const Json results = demo_json(rows, setting);
   write_report_files(files, results);
   if (!options.json.empty()) deliver(options.json, json_text(results));
-  if (options.json != "-") print_demo_tables(rows, sizes, setting);
+  if (options.json == "-") return kOk;
+  print_demo_tables(rows, sizes, setting);
+  print(closing("", "To see a trained head do this, and one that does not", "retrieve"));
   return kOk;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/attend.h"
+#include "cli/closing.h"
 #include "cli/console.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
@@ -98,7 +99,7 @@ int run_list(const AttendOptions& options) {
     for (const ParameterInfo& parameter : member.parameters) text += indented(line(described(parameter)));
     text += inked(indented(line(fmt::format("as n grows: {}", member.peak_as_n_grows))), Ink::dim, colour);
   }
-  print(text);
+  print(text + closing("", "To see what each does as n grows", "attend --demo"));
   return kOk;
 }
 

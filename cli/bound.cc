@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "sharpmax/report.h"
@@ -40,6 +41,18 @@ struct Words {
   Pictures pictures;
 };
 
+std::string next_of(const BoundResult& result) {
+  const SoftmaxBound& most = result.softmax.back();
+  return closing(fmt::format("In short: under softmax no key among {:.4g} can have more than {} of the weight.", most.n,
+                             short_number(most.tight.high)),
+                 "To see what the weights of a model prove", "bound MODEL");
+}
+
+std::string next_of(const ModelBoundRequest& request) {
+  return closing("", "To see what its heads do on a text",
+                 "audit " + quoted_word(request.model.model) + " --text FILE");
+}
+
 [[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
 
 int run_model(Words& words) {
@@ -56,7 +69,8 @@ int run_model(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const ModelBoundResult result = bound_model(request, listener);
-  deliver(delivery, to_json(result), words.model.all ? Rows::all : Rows::first);
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results, words.model.all ? Rows::all : Rows::first) + next_of(request); });
   return kOk;
 }
 
@@ -72,7 +86,8 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const BoundResult result = bound(request, listener);
-  deliver(delivery, to_json(result));
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results) + next_of(result); });
   return kOk;
 }
 
@@ -80,7 +95,7 @@ int run(Words& words) {
 
 Command add_bound(CLI::App& program) {
   const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all: bounds, not measurements");
+  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all (bounds)");
   app->footer(kFooter);
   add_fields(*app, words->spread);
   add_fields(*app, words->model);

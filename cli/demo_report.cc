@@ -99,7 +99,7 @@ std::string moral(const std::vector<Line>& lines) {
                            short_number(last.needle_share()), grouped(last.n)));
     } else {
       const DemoRow& fall = found->cells[found->falls_at];
-      sentence(fmt::format("{} has let go by {} keys; among {} the needle has {}.", name, grouped(fall.n),
+      sentence(fmt::format("{} has lost the needle at {} keys; among {} it has {} of the weight.", name, grouped(fall.n),
                            grouped(last.n), short_number(last.needle_share())));
     }
     const bool off = std::string_view(name) == "adaptive" && last.temperature == 1.0 && last.entropy > 1.0;

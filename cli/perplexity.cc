@@ -1,6 +1,9 @@
 // `sharpmax perplexity`: how well a model predicts a text, by how much of it it has seen.
 #include "sharpmax/perplexity.h"
 
+#include <fmt/format.h>
+
+#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 
@@ -19,6 +22,21 @@ constexpr const char* kFooter =
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --context 12288 \\\n"
     "      --rope-scaling ntk:1.5 --json ntk.json --resume";
 
+std::string next_of(const PerplexityResult& result, const PerplexityRequest& request) {
+  const std::vector<PositionBucket> buckets = buckets_of(result.chunks);
+  std::string answer;
+  if (buckets.size() > 1) {
+    const PositionBucket &last = buckets.back(), &before = buckets[buckets.size() - 2];
+    answer = fmt::format("In short: the loss of tokens {}-{} is {} that of tokens {}-{}.", last.from, last.to,
+                         last.high < before.low   ? "below"
+                         : last.low > before.high ? "above"
+                                                  : "not shown to differ from",
+                         before.from, before.to);
+  }
+  return closing(answer, "To see which heads go blunt as the text grows",
+                 fmt::format("audit {} --text {}", quoted_word(request.model.model), quoted_word(request.text.text)));
+}
+
 struct Words {
   PerplexityRequest request;
   Pictures pictures;
@@ -32,7 +50,8 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const PerplexityResult result = perplexity(request, listener);
-  deliver(delivery, to_json(result));
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results) + next_of(result, request); });
   return kOk;
 }
 
@@ -40,7 +59,7 @@ int run(Words& words) {
 
 Command add_perplexity(CLI::App& program) {
   const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("perplexity", "A model's loss on a text, by position");
+  CLI::App* app = program.add_subcommand("perplexity", "Loss of a model on a text, by position");
   app->footer(kFooter);
   add_fields(*app, words->request);
   add_fields(*app, words->pictures);

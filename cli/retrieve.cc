@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
@@ -74,6 +75,10 @@ void keep_page(const Json& results, const RetrievalRequest& request) {
   narrate(fmt::format("everything is in {}; open report.html there in a browser", directory_of(request)));
 }
 
+std::string next_of() {
+  return closing("", "To see whether heads of your own model do the same", "audit MODEL --text FILE");
+}
+
 int run(RetrieveWords& words) {
   check_files(words);
   words.request.command = command_line();
@@ -83,7 +88,7 @@ int run(RetrieveWords& words) {
   const bool text_wanted = deliver_tables(words.tables, retrieval::text_of(results), to_csv(result));
   write_report_files(words.pictures.files, results);
   hand_over([&] { return results; });
-  if (text_wanted) print(shown_text(results));
+  if (text_wanted) print(shown_text(results) + next_of());
   if (words.request.head.empty()) keep_page(results, words.request);
   if (result.bounds_hold()) return kOk;
   narrate("a measured row breaks the bound of its head: either the certificate or the measurement is wrong");

@@ -19,7 +19,7 @@ struct InspectRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_source(self.model, visit);
-    visit({"check", "", "", "Look at every weight; exit 1 if one is NaN or infinite"}, self.check);
+    visit(common({"check", "", "", "Look at every weight; exit 1 if one is NaN or infinite"}), self.check);
     ModelRequest::each_thread(self.model, visit);
   }
 };

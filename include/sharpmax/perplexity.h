@@ -27,7 +27,7 @@ struct PerplexityRequest {
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
     TextRequest::each_field(self.text, visit);
-    visit({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}, self.length);
+    visit(common({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}), self.length);
     Saving::each_field(self.saving, visit);
   }
 };

@@ -133,7 +133,7 @@ def _gaps(option: typing.Any) -> typing.Tuple[float, ...]:
 def plan_stats(
     return_stats: StatsWish, arrays: typing.Any, rows: typing.Tuple[int, ...], keys: int
 ) -> typing.Tuple[typing.Dict[str, Array], typing.Tuple[float, ...]]:
-    """Empty arrays for what is wanted, by name, and the gaps to count. rows: (batch, head, query)."""
+    """Empty arrays for the statistics that were asked for, by name, and the gaps to count. rows: (batch, head, query)."""
     wanted: typing.Dict[str, Array] = {}
     gaps: typing.Tuple[float, ...] = ()
     for name, option in _wishes(return_stats).items():

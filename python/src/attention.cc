@@ -1,4 +1,4 @@
-// The four verbs. Each turns Python objects into views, lets go of the interpreter, and calls the library.
+// The four verbs. Each turns Python objects into views, releases the interpreter, and calls the library.
 #include "attention.h"
 
 #include <nanobind/stl/optional.h>

@@ -1,5 +1,5 @@
 // What the doors ask of their arguments. Each function throws Error with one sentence that names
-// the door, the argument, what was found and what was wanted.
+// the door, the argument, what was found and what was expected.
 #pragma once
 
 #include <string_view>

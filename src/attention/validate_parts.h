@@ -15,7 +15,7 @@
 namespace sharpmax {
 
 // Checks of one view, or of two, that know nothing of attention: sizes, data, strides, overlap.
-// Each throws Error with one sentence: the door, the argument, what was found, what was wanted.
+// Each throws Error with one sentence: the door, the argument, what was found, what was expected.
 
 // A view of any type and rank under the name its caller knows it by. It refers to the view.
 struct NamedView {

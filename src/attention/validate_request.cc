@@ -60,19 +60,19 @@ class RequestCheck {
     const Extents<4>&q = request_.query.shape, &k = request_.key.shape, &v = request_.value.shape;
     want(k[0] == q[0], "keys have {} batch entries, queries have {}; they must agree", k[0], q[0]);
     want(v[0] == k[0], "values have {} batch entries, keys have {}; they must agree", v[0], k[0]);
-    want(q[1] > 0, "queries have 0 heads; wanted at least 1");
-    want(k[1] > 0, "keys have 0 heads; wanted at least 1");
+    want(q[1] > 0, "queries have 0 heads; expected at least 1");
+    want(k[1] > 0, "keys have 0 heads; expected at least 1");
     want(v[1] == k[1], "values have {} heads, keys have {}; they must agree", v[1], k[1]);
     want(q[1] % k[1] == 0, "keys have {} heads, queries have {}; the former must divide the latter", k[1],
          q[1]);
-    want(v[2] == k[2], "there are {} values for {} keys; wanted one each", v[2], k[2]);
+    want(v[2] == k[2], "there are {} values for {} keys; expected one each", v[2], k[2]);
   }
 
   void features() const {
     const std::int64_t q = request_.query.shape[3], k = request_.key.shape[3], v = request_.value.shape[3];
     want(k == q, "keys have {} features, queries have {}; they must agree", k, q);
-    want(q > 0, "queries have 0 features; wanted 1 to {}", kMostFeatures);
-    want(v > 0, "values have 0 features; wanted 1 to {}", kMostFeatures);
+    want(q > 0, "queries have 0 features; expected 1 to {}", kMostFeatures);
+    want(v > 0, "values have 0 features; expected 1 to {}", kMostFeatures);
     if (q > kMostFeatures) {
       fail(ErrorCode::unsupported, "queries have {} features; heads of up to {} are supported", q,
            kMostFeatures);
@@ -89,7 +89,7 @@ class RequestCheck {
                               request_.key.shape[2]};
     for (std::size_t i = 0; i < 4; ++i) {
       want(view.shape[i] == 1 || view.shape[i] == whole[i],
-           "{} has shape {}; wanted {} or 1 in each place (batch, query head, query, key)", view.name,
+           "{} has shape {}; expected {} or 1 in each place (batch, query head, query, key)", view.name,
            shape_text(view.shape), shape_text(whole));
     }
     check_last_stride_or_broadcast(view);
@@ -103,7 +103,7 @@ class RequestCheck {
     if (!is_there(bias)) return;
     const DType type = request_.bias.dtype;
     want(type == DType::float32 || type == request_.query.dtype,
-         "bias is {}; wanted float32 or the inputs' {}", name_of(type), name_of(request_.query.dtype));
+         "bias is {}; expected float32 or the inputs' {}", name_of(type), name_of(request_.query.dtype));
     broadcastable(bias);
   }
 
@@ -111,7 +111,7 @@ class RequestCheck {
                std::string_view what) const {
     if (given.empty()) return;
     want(static_cast<std::int64_t>(given.size()) == request_.query.shape[0],
-         "{} holds {} lengths for {} batch entries; wanted one each", name, given.size(),
+         "{} holds {} lengths for {} batch entries; expected one each", name, given.size(),
          request_.query.shape[0]);
     for (std::size_t i = 0; i < given.size(); ++i) {
       want(0 <= given[i] && given[i] <= most, "{}[{}] is {}; there are {} {}", name, i, given[i], most, what);
@@ -133,16 +133,16 @@ class RequestCheck {
     if (q == 0 && k == 0) return;
     want(q == k, "query_offsets holds {} offsets and key_offsets {}; documents need as many of each", q, k);
     want(request_.key_lengths.empty() && request_.query_lengths.empty(),
-         "lengths and document offsets were both given; wanted one or the other");
+         "lengths and document offsets were both given; expected one or the other");
     offsets("query_offsets", request_.query_offsets, request_.query.shape[2], "queries");
     offsets("key_offsets", request_.key_offsets, request_.key.shape[2], "keys");
   }
 
   void rule() const {
     if (request_.scale)
-      want(std::isfinite(*request_.scale), "scale is {}; wanted a finite number", *request_.scale);
+      want(std::isfinite(*request_.scale), "scale is {}; expected a finite number", *request_.scale);
     want(std::isfinite(request_.soft_cap) && request_.soft_cap >= 0.0,
-         "soft_cap is {}; wanted a finite number from 0 on (0: none)", request_.soft_cap);
+         "soft_cap is {}; expected a finite number from 0 on (0: none)", request_.soft_cap);
     check_heads(normalizer_, request_.query.shape[1], door_);
     if (!normalizer_.definition().needs_queries_and_keys) return;
     if (request_.bias.present()) {

@@ -86,7 +86,7 @@ class StatisticsCheck {
               "batch, query head, map row, map column");
     if (!is_there(named(door_, "statistics.map", s.map))) return;
     if (rows < 1 || columns < 1 || rows > kMostBlocks || columns > kMostBlocks) {
-      throw Error(ErrorCode::bad_argument, fmt::format("{}: statistics.map has {} x {} blocks; wanted 1 to {} each way",
+      throw Error(ErrorCode::bad_argument, fmt::format("{}: statistics.map has {} x {} blocks; expected 1 to {} each way",
                                                        door_, rows, columns, kMostBlocks));
     }
   }

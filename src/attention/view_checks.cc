@@ -135,7 +135,7 @@ void check_memory(const NamedView& view) {
   }
   if (view.elements() == 0) return;
   if (!view.present()) {
-    fail(view, fmt::format("has shape {} but no data; wanted a pointer to {} elements", shape_text(view.shape),
+    fail(view, fmt::format("has shape {} but no data; expected a pointer to {} elements", shape_text(view.shape),
                            view.elements()));
   }
   if (reinterpret_cast<std::uintptr_t>(view.data) % view.element_size != 0) {
@@ -167,7 +167,7 @@ void check_writable(const NamedView& view) {
 
 void check_shape(const NamedView& view, std::span<const std::int64_t> wanted, std::string_view meaning) {
   if (std::ranges::equal(view.shape, wanted)) return;
-  fail(view, fmt::format("has shape {}; wanted {} ({})", shape_text(view.shape), shape_text(wanted), meaning));
+  fail(view, fmt::format("has shape {}; expected {} ({})", shape_text(view.shape), shape_text(wanted), meaning));
 }
 
 void check_apart(const NamedView& output, const NamedView& other) {

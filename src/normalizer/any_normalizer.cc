@@ -1,4 +1,4 @@
-// The list of members, in the order of docs/normalizers.md.
+// The list of members, in the order of docs/reference/normalizers.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ FoundParameter parse_assignment(const Definition& definition, const Piece& assig
   const Cut sides = cut_at(assignment, '=');
   if (assignment.text.empty() || !sides.found || sides.before.text.empty()) {
     throw Error(ErrorCode::bad_argument,
-                fmt::format("normalizer: {} is followed by {}{}; wanted parameter=value", definition.name,
+                fmt::format("normalizer: {} is followed by {}{}; expected parameter=value", definition.name,
                             assignment.text.empty() ? "nothing" : in_quotes(assignment.text),
                             at_column(assignment.column)));
   }

@@ -99,7 +99,7 @@ struct RuleGradient {
 };
 
 struct Definition {
-  int order = 0;  // place in family() and docs/normalizers.md
+  int order = 0;  // place in family() and docs/reference/normalizers.md
   std::string_view name;
   std::vector<std::string_view> aliases;
   std::string_view formula;
@@ -154,7 +154,7 @@ void check_heads(const AnyNormalizer& normalizer, std::int64_t heads, std::strin
 // Throws Error{unsupported} if these parameters have no backward.
 void check_backward(const AnyNormalizer& normalizer, std::string_view door);
 
-// What a row of weights says of itself, straight from the definitions in sharpmax/statistics.h.
+// Statistics of a row of weights, straight from the definitions in sharpmax/statistics.h.
 
 inline constexpr std::size_t kNoKey = std::numeric_limits<std::size_t>::max();
 

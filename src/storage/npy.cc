@@ -121,7 +121,7 @@ NpyArray finish_npy(const NpyHeader& header, ArrayBytes data, std::string_view n
         std::find_if(std::as_const(data).data(), end, [](std::byte b) { return b > std::byte{1}; });
     if (bad != end) {
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: at byte {}: a bool is {}; wanted 0 or 1", name,
+                  fmt::format("{}: at byte {}: a bool is {}; expected 0 or 1", name,
                               header.data_offset + static_cast<std::uint64_t>(bad - data.data()),
                               std::to_integer<int>(*bad)));
     }

@@ -66,7 +66,7 @@ void check_member(const zip_stat_t& member, std::uint64_t archive_size, const st
     fail("it is encrypted");
   }
   if (member.comp_method != ZIP_CM_STORE && member.comp_method != ZIP_CM_DEFLATE) {
-    fail(fmt::format("compression method {}; wanted stored or deflated", member.comp_method));
+    fail(fmt::format("compression method {}; expected stored or deflated", member.comp_method));
   }
   if (member.comp_size > archive_size) {
     fail(fmt::format("it is said to take {} bytes of an archive of {}", member.comp_size, archive_size));

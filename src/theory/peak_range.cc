@@ -99,7 +99,7 @@ PeakRange peak_range(const AnyNormalizer& normalizer, double n, const ScoreInter
   require("spread", scores.spread(), kNotNegative);
   if (normalizer.definition().needs_queries_and_keys)
     throw Error(ErrorCode::unsupported,
-                fmt::format("{}: its weights are no function of scores, so a spread says nothing of them",
+                fmt::format("{}: its weights do not depend on scores alone, so a spread does not bound them",
                             normalizer.name()));
   const HeadParameters parameters(normalizer.parameters(), head);
   const Rule rule = shape_of(normalizer, parameters, n);

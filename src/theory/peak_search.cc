@@ -81,7 +81,7 @@ PeakRange searched_range(const AnyNormalizer& normalizer, double n, const ScoreI
     throw Error(
         ErrorCode::unsupported,
         fmt::format("{}: no closed form is known, and rows of {} keys are not searched; a whole n of at "
-                    "most {} was wanted",
+                    "most {} was expected",
                     normalizer.name(), n, kMostSearchedKeys));
   ThreeScores rows(normalizer, head, static_cast<std::size_t>(n), scores);
   using Place = ThreeScores::Place;

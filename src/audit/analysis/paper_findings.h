@@ -15,7 +15,7 @@ struct PowerLaw {
 };
 PowerLaw fit_power_law(const std::vector<double>& x, const std::vector<double>& y);
 
-// Of the analyses that were wanted, in the order of the paper. `critical`: against keys drawn, by the reading
+// Findings of the analyses that were asked for, in the order of the paper. `critical`: against keys drawn, by the reading
 // of the settings.
 std::vector<PaperFinding> paper_findings(const HeadMeasurements& found,
                                          const std::vector<CriticalAtLength>& critical);

@@ -11,8 +11,6 @@
 namespace sharpmax::audit {
 namespace {
 
-constexpr double kSignificant = 0.05;
-
 double gained_share(const Flips& task) {
   if (task.questions == 0) return 0;
   return static_cast<double>(task.up - task.down) / static_cast<double>(task.questions);
@@ -67,6 +65,13 @@ Finding judge_held_out(const Comparison& held_out, const Criterion& criterion) {
       break;
   }
   return f;
+}
+
+std::string_view shortfall(const Finding& f, Goal goal) {
+  if (goal == Goal::both && f.task_gains) return "which gains answers but adds more loss than allowed";
+  const bool loss_counts = goal != Goal::task, task_counts = goal != Goal::text;
+  if ((loss_counts && f.loss_rises) || (task_counts && f.task_loses)) return "which is worse";
+  return "which is not shown to be better";
 }
 
 }  // namespace sharpmax::audit

@@ -12,17 +12,19 @@
 
 namespace sharpmax::audit {
 
+inline constexpr double kSignificant = 0.05;  // p of the sign test below which a change of answers counts
+
 enum class Goal { text, task, both };
 Goal goal_of(std::string_view name);  // Error{bad_argument}
 std::string_view name_of(Goal goal);
 
 struct Criterion {
   Goal goal = Goal::both;
-  double allowed_loss = 0.02;  // both: how much the loss may rise for a better look-up, nats a token
+  double allowed_loss = 0.02;  // both: largest rise of the loss for a better look-up, nats per token
 };
 
 // The larger the better; 0 is doing nothing. text: the loss that is saved. task: the share of questions
-// gained. both: their sum, one nat a token against all questions. Minus infinity for what the goal rules out,
+// gained. both: their sum, one nat per token against all questions. Minus infinity for what the goal rules out,
 // or NaN losses.
 double score(const Comparison& tuning, const Criterion& criterion);
 
@@ -32,5 +34,7 @@ std::optional<std::size_t> best_of(std::span<const double> scores);
 using Finding = FixFinding;
 // What the held-out part says about the rule that was chosen.
 Finding judge_held_out(const Comparison& held_out, const Criterion& criterion);
+// What a finding that is not better shows, as the end of a sentence: "which is worse".
+std::string_view shortfall(const Finding& finding, Goal goal);
 
 }  // namespace sharpmax::audit

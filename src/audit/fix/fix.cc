@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "audit/fix/choice.h"
+#include "audit/fix/comparison.h"
 #include "audit/fix/fix_json.h"
 #include "audit/fix/fix_run.h"
 #include "audit/fix/llama_cpp_setting.h"
@@ -138,6 +140,24 @@ void tell_resumption(const Saving& saving, std::size_t trials, Listener& listene
     listener.narrate(fmt::format("resuming: {} {} done", trials, trials == 1 ? "trial is" : "trials are"));
 }
 
+// Before the work: a number of questions so small that hardly any outcome, or none, is significant.
+void warn_of_few_questions(const audit::FixPlan& plan, Listener& listener) {
+  constexpr std::int64_t kEnough = 30;
+  if (plan.criterion.goal == audit::Goal::text) return;
+  std::int64_t questions = 0, fewest = 1;
+  for (const audit::TaskSet& task : plan.material.tasks) questions += static_cast<std::int64_t>(task.held_out.size());
+  while (audit::sign_test(fewest, 0) >= audit::kSignificant) ++fewest;
+  if (questions >= kEnough) return;
+  if (questions < fewest)
+    listener.narrate(fmt::format("{} held-out questions are too few to decide by: even if every answer changes, p stays above {}; "
+                                 "the least is {}",
+                                 questions, audit::kSignificant, fewest));
+  else
+    listener.narrate(fmt::format("{} held-out questions show only large gains: at least {} answers must turn right and none turn "
+                                 "wrong for p < {}",
+                                 questions, fewest, audit::kSignificant));
+}
+
 void check_fix(const FixRequest& request) {
   check_fields(request);
   check_together(request);
@@ -161,6 +181,7 @@ FixResult fix(const FixRequest& request, Listener& listener) {
   const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
   check_context(*model, request);
   audit::FixPlan plan = plan_of(*model, request, text);
+  warn_of_few_questions(plan, listener);
   FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
                    .settings = settings_of(*model, request, plan, listener)};
   auto earlier = saved_trials(request, result.settings);

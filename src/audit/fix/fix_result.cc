@@ -1,6 +1,8 @@
 // What the trials of a fix say: comparisons with doing nothing, the choice, the verdict.
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "audit/fix/choice.h"
 #include "sharpmax/fix.h"
 
@@ -11,7 +13,7 @@ audit::Criterion criterion_of(const FixSettings& settings) { return {audit::goal
 
 std::string held_out_words(const FixComparison& c) {
   return fmt::format(
-      "the loss changes by {:+.3f} nats a token ({:+.3f} to {:+.3f}), and {} of {} questions are right instead of {} "
+      "the loss changes by {:+.3f} nats per token ({:+.3f} to {:+.3f}), and {} of {} questions are right instead of {} "
       "({} up, {} down, p = {:.3f})",
       c.text.change, c.text.low, c.text.high, c.task.rule, c.task.questions, c.task.plain, c.task.up, c.task.down,
       c.task.p);
@@ -54,15 +56,13 @@ std::size_t FixResult::use() const {
 std::string FixResult::verdict() const {
   const auto best = chosen();
   if (!best)
-    return fmt::format("Leave it as it is: none of the {} rules tried is better by the part to choose by.",
+    return fmt::format("Leave it as it is: none of the {} candidates is better on the data used for selection.",
                        trials.size() - 1);
   const std::string &name = trials[*best].rule, words = held_out_words(on_held_out(*best));
   if (use() == 0)
-    return fmt::format(
-        "Leave it as it is: {} came out best on the part to choose by, but held out {}, which is not "
-        "shown to be better.",
-        name, words);
-  return fmt::format("Use {}: held out {}.", name, words);
+    return fmt::format("Leave it as it is: {} came out best on the data used for selection, but on held-out data {}, {}.",
+                       name, words, audit::shortfall(*finding(), audit::goal_of(settings.for_)));
+  return fmt::format("Use {}: on held-out data {}.", name, words);
 }
 
 }  // namespace sharpmax

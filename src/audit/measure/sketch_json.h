@@ -1,4 +1,4 @@
-// Sketches of heads as the section "sketches" of the results; docs/audit.md has its fields.
+// Sketches of heads as the section "sketches" of the results; docs/reference/audit.md has its fields.
 #pragma once
 
 #include "sharpmax/audit.h"

@@ -8,7 +8,7 @@
 
 namespace sharpmax::audit {
 
-// Tokens of a run, over which intervals of medians are made: rows of SmolLM2 that far apart are independent (docs/audit.md).
+// Tokens of a run, over which intervals of medians are made: rows of SmolLM2 that far apart are independent (docs/reference/audit.md).
 inline constexpr std::int64_t kRowsRunLength = 8;
 
 // Of the same length in every excerpt that was read so far; without peak_bound.

@@ -71,7 +71,7 @@ bool read_layer_types(Configuration& c, const Settings& settings) {
 double cap_of(const Settings& settings, const SettingName& name) {
   const double cap = settings.number(name).value_or(0);
   if (!std::isfinite(cap) || cap < 0)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number or none was wanted",
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number or none was expected",
                                                  name_of(settings.file()), name.gguf, cap));
   return cap;
 }

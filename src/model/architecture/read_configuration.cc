@@ -74,7 +74,7 @@ void read_sizes(Configuration& c, const Settings& settings) {
 double positive_number(const Settings& settings, const SettingName& name, double otherwise) {
   const double value = settings.number(name).value_or(otherwise);
   if (!(value > 0) || !std::isfinite(value))
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number was wanted",
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number was expected",
                                                  name_of(settings.file()), name.gguf, value));
   return value;
 }

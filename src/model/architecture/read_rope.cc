@@ -81,7 +81,7 @@ std::vector<float> divisors_of(const Settings& settings, std::int64_t pairs) {
   dequantize(tensor->type, tensor->bytes.data(), pairs, divisors.data());
   for (const float d : divisors)
     if (!(d > 0) || !std::isfinite(d))
-      refuse(settings, fmt::format("rope_freqs.weight at byte {} holds {}; positive numbers were wanted",
+      refuse(settings, fmt::format("rope_freqs.weight at byte {} holds {}; positive numbers were expected",
                                    tensor->offset, d));
   return divisors;
 }
@@ -103,7 +103,7 @@ Rope read_rope(const Settings& settings, RotationPairs pairs, const Configuratio
   rope.base =
       settings.number({"rope.freq_base", {"rope_parameters.rope_theta", "rope_theta"}}).value_or(10000.0);
   if (!(rope.base > 1) || !std::isfinite(rope.base))
-    refuse(settings, fmt::format("the base is {}; a number above 1 was wanted", rope.base));
+    refuse(settings, fmt::format("the base is {}; a number above 1 was expected", rope.base));
   rope.scaling = scaling_of(settings, c.context);
   rope.divisors = divisors_of(settings, rope.features / 2);
   return rope;
@@ -129,7 +129,7 @@ RopeScaling::Kind kind_in(std::string_view text, std::string_view name) {
   if (name == "linear") return linear;
   if (name == "ntk") return ntk;
   if (name == "yarn") return yarn;
-  refuse(text, "none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR was wanted");
+  refuse(text, "none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR was expected");
 }
 
 void set_value(RopeScaling& scaling, std::string_view text, std::string_view name, double value) {
@@ -170,7 +170,7 @@ RopeScaling parse_rope_scaling(std::string_view text, std::int64_t trained) {
     has_factor |= name == "factor";
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
   }
-  if (!has_factor) refuse(text, "a factor was wanted, as in linear:2");
+  if (!has_factor) refuse(text, "a factor was expected, as in linear:2");
   return scaling;
 }
 

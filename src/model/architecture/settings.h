@@ -1,5 +1,5 @@
 // A model's settings, wherever its file keeps them: GGUF metadata or config.json. Typed before any use; every
-// refusal says where the setting stands and what was wanted.
+// refusal says where the setting stands and what was expected.
 #pragma once
 
 #include <cstdint>

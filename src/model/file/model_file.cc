@@ -30,14 +30,27 @@ void refuse_parts(const GgufFile& file) {
   const std::int64_t parts = file.integer("split.count").value_or(1);
   if (parts > 1)
     throw Error(ErrorCode::unsupported,
-                fmt::format("{}: one of {} files that make up a model; wanted them merged into one",
+                fmt::format("{}: one of {} files that make up a model; expected them merged into one",
                             file.name(), parts));
+}
+
+// "Org/Name" on a hub, which looks like a path.
+bool is_name_on_a_hub(const fs::path& path) {
+  const std::string text = path.string();
+  const bool one_slash = std::count(text.begin(), text.end(), '/') == 1 && text.front() != '/' && text.back() != '/';
+  const fs::path ending = path.extension();
+  return one_slash && text.front() != '.' && text.front() != '~' && ending != ".gguf" && ending != ".safetensors" &&
+         ending != ".json";
 }
 
 }  // namespace
 
 ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
   std::error_code ignored;
+  if (!fs::exists(path, ignored) && is_name_on_a_hub(path))
+    throw Error(ErrorCode::io, fmt::format("{0}: there is no such file or folder; if it is the name of a model on Hugging Face, "
+                                           "download it first (hf download {0} --local-dir FOLDER) and give the folder",
+                                           path.string()));
   if (fs::is_directory(path, ignored)) return SafetensorsFolder(path, foreign);
   switch (kind_of(MappedFile(path).bytes())) {
     case Kind::gguf: {
@@ -49,7 +62,7 @@ ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
       throw Error(
           ErrorCode::bad_file,
           fmt::format("{}: a pickle or an archive of PyTorch, which could run any program and is never read; "
-                      "wanted GGUF or safetensors",
+                      "expected GGUF or safetensors",
                       path.string()));
     case Kind::unknown:
       throw Error(ErrorCode::bad_file,

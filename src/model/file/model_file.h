@@ -38,7 +38,7 @@ inline const StoredTensor* find_tensor(const ModelFile& file, std::string_view n
 // lines "DIGEST  NAME\n" of its config.json, its tokenizer.json (where they are there) and its .safetensors
 // files, in the order of their names:
 //
-//   LC_ALL=C; sha256sum config.json *.safetensors tokenizer.json | sort -k 2 | sha256sum   (docs/models.md)
+//   LC_ALL=C; sha256sum config.json *.safetensors tokenizer.json | sort -k 2 | sha256sum   (docs/reference/models.md)
 
 // `on_bytes` hears how many of how many bytes were read, and may throw to end it.
 using ChecksumListener = std::function<void(std::uint64_t done, std::uint64_t whole)>;

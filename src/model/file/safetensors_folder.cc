@@ -61,7 +61,7 @@ void check_shard_name(const std::string& index, const std::string& name) {
   const bool plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   if (!plain || !name.ends_with(kTensorEnding))
     fail(index,
-         fmt::format("weight_map names the file {}; wanted the plain name of a .safetensors file beside it",
+         fmt::format("weight_map names the file {}; expected the plain name of a .safetensors file beside it",
                      in_quotes(name)));
 }
 
@@ -70,16 +70,16 @@ std::map<std::string, std::string> read_weight_map(const fs::path& path) {
   const std::string index = path.string();
   const nlohmann::json found = read_json_object(path, kIndexLimits);
   const auto map = found.find("weight_map");
-  if (map == found.end() || !map->is_object()) fail(index, "has no object weight_map; wanted tensor: file");
+  if (map == found.end() || !map->is_object()) fail(index, "has no object weight_map; expected tensor: file");
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string())
-      fail(index, fmt::format("weight_map has {} for {}; wanted the name of a file", file.type_name(),
+      fail(index, fmt::format("weight_map has {} for {}; expected the name of a file", file.type_name(),
                               in_quotes(tensor)));
     check_shard_name(index, file.get<std::string>());
     files.emplace(tensor, file.get<std::string>());
   }
-  if (files.empty()) fail(index, "weight_map is empty; wanted at least one tensor");
+  if (files.empty()) fail(index, "weight_map is empty; expected at least one tensor");
   return files;
 }
 
@@ -148,7 +148,7 @@ void SafetensorsFolder::collect_tensors(ForeignTypes foreign) {
       }
       if (entry.type == SafetensorType::f64 && foreign == ForeignTypes::refuse)
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{}: at byte {}: tensor {} is of type F64; wanted F32, F16 or BF16",
+                    fmt::format("{}: at byte {}: tensor {} is of type F64; expected F32, F16 or BF16",
                                 shard.name(), entry.name_offset, in_quotes(entry.name)));
       foreign_tensors_.push_back(
           {entry.name, sharpmax::name_of(entry.type), entry.shape, entry.end - entry.begin, entry.begin});

@@ -27,10 +27,10 @@ Token likeliest(std::span<const float> logits) noexcept {
 
 Sampler::Sampler(const Sampling& sampling) : sampling_(sampling), random_(sampling.seed, kStream) {
   want(std::isfinite(sampling.temperature) && sampling.temperature >= 0,
-       fmt::format("the temperature is {}; 0 or a positive number was wanted", sampling.temperature));
-  want(sampling.top_k >= 0, fmt::format("top-k is {}; 0 or a positive number was wanted", sampling.top_k));
+       fmt::format("the temperature is {}; 0 or a positive number was expected", sampling.temperature));
+  want(sampling.top_k >= 0, fmt::format("top-k is {}; 0 or a positive number was expected", sampling.top_k));
   want(sampling.top_p > 0 && sampling.top_p <= 1,
-       fmt::format("top-p is {}; a number above 0 and at most 1 was wanted", sampling.top_p));
+       fmt::format("top-p is {}; a number above 0 and at most 1 was expected", sampling.top_p));
 }
 
 Token Sampler::pick(std::span<const float> logits) {

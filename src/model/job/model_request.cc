@@ -23,7 +23,7 @@ CacheType cache_type(const std::string& name) {
   return name == "float16" ? CacheType::float16 : CacheType::float32;
 }
 
-// A model that does not run here is a file that is not what was wanted, as one that is broken.
+// A model that does not run here is a file that is not what was expected, as one that is broken.
 Model opened(const std::string& path) {
   try {
     return Model(path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/in_quotes.h"
 #include "model/tokenizer/utf8.h"
@@ -25,11 +26,22 @@ void check_utf8(std::string_view text, const std::string& name) {
   }
 }
 
+// A text given in the place of its path: a file of that name would be unusual, and is missing.
+void check_is_a_path(const std::string& path) {
+  constexpr std::size_t kLongestName = 255, kShown = 40;
+  const bool like_prose = path.size() > kLongestName || path.find_first_of(" \n") != std::string::npos;
+  std::error_code ignored;
+  if (!like_prose || path == "-" || std::filesystem::exists(path, ignored)) return;
+  throw RequestError(ErrorCode::io, fmt::format("{}: there is no file {}; it takes a path, and the text itself goes into {}",
+                                                named("text"), in_quotes(path.substr(0, kShown)), named("text_string")));
+}
+
 }  // namespace
 
 std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
   if (request.text.empty() && !request.text_string)
     throw RequestError(ErrorCode::bad_argument, fmt::format("no text was given; {} must name one", given("text", "FILE")));
+  if (!request.text_string) check_is_a_path(request.text);
   const std::string text = request.text_string ? *request.text_string : read_text(request.text);
   check_utf8(text, request.text_string ? "the text" : request.text);
   const auto special = request.special ? SpecialText::as_tokens : SpecialText::as_text;

@@ -68,7 +68,7 @@ class SentencePieceBpe final : public GgufTokenizer {
   std::vector<float> checked_scores(GgufVocabulary& parts) const {
     const auto count = static_cast<std::size_t>(size());
     if (parts.scores.size() != count)
-      throw Error(ErrorCode::bad_file, fmt::format("{}: {} scores for {} tokens; wanted one for each",
+      throw Error(ErrorCode::bad_file, fmt::format("{}: {} scores for {} tokens; expected one for each",
                                                    parts.file, parts.scores.size(), count));
     const auto bad =
         std::find_if(parts.scores.begin(), parts.scores.end(), [](float s) { return std::isnan(s); });

@@ -43,7 +43,7 @@ class Tokenizer {
 
   // As a model is to see a whole text: with the tokens that belong at its ends.
   std::vector<Token> encode_whole(std::string_view text, SpecialText special) const;
-  // Back to text; where the tokenizer puts a space before the first word, that space is not there.
+  // Back to text; a space that the tokenizer puts before the first word is left out.
   virtual std::string decode(std::span<const Token> tokens) const = 0;
 
  protected:

@@ -15,7 +15,7 @@ Vocabulary::Vocabulary(std::vector<std::string> texts, std::string_view file) : 
   constexpr std::size_t kMost = 1U << 24;  // the largest vocabularies have 2^18
   if (texts_.empty() || texts_.size() > kMost)
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: the vocabulary has {} tokens; wanted 1 to {}", file, texts_.size(), kMost));
+                fmt::format("{}: the vocabulary has {} tokens; expected 1 to {}", file, texts_.size(), kMost));
   tokens_.reserve(texts_.size());
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     if (texts_[i].empty()) continue;

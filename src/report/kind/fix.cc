@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "job/field_values.h"
 #include "report/kind/fix_candidates.h"
 #include "report/view/axes.h"
 #include "sharpmax/error.h"
@@ -297,18 +298,9 @@ Section heads_section(const Json& results, const std::vector<Candidate>& candida
   return section;
 }
 
-// Fit to be typed in a shell.
-std::string quoted_word(const std::string& word) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 Section use_section(const Json& results) {
   const Json& answer = results.at("answer");
-  Section section{"use", "How to use it", "", {}, /*brief=*/true};
+  Section section{"use", "How to use it", "", {}};
   if (truth_at(answer, "leave_it")) {
     section.items.push_back({Note{"There is nothing to use: no candidate was shown to be better than the model as it is. More text "
                                   "or more questions may tell more: --tokens and --questions."}});
@@ -326,6 +318,15 @@ Section use_section(const Json& results) {
     section.items.push_back({Note{"llama.cpp: no setting of it does the same."}});
   else
     section.items.push_back({CommandLine{"The same in llama.cpp:", llama}});
+  return section;
+}
+
+// For a terminal, where the command says how to go on itself.
+Section llama_section(const Json& answer) {
+  Section section{"llama-cpp", "", "", {}, /*brief=*/true, /*page=*/false};
+  if (truth_at(answer, "leave_it")) return section;
+  const std::string llama = text_or_none_at(answer, "llama_cpp");
+  section.items.push_back({Note{llama.empty() ? "llama.cpp: none; no setting of it does the same" : "llama.cpp: " + llama}});
   return section;
 }
 
@@ -365,7 +366,7 @@ View fix_view(const Json& results) {
   add_fix_tiles(view, answer, candidates);
   const std::vector<const Candidate*> judged = judged_of(candidates);
   view.sections = {candidates_section(results, candidates), position_section_of(results, judged), length_section(judged),
-                   heads_section(results, candidates, plain), use_section(results)};
+                   heads_section(results, candidates, plain), use_section(results), llama_section(answer)};
   std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
   return view;
 }

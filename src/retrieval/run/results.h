@@ -1,5 +1,5 @@
 // What a run found: from its outcome to a RetrievalResult, and its JSON as text (schema sharpmax.retrieval/1,
-// docs/retrieval-json.md).
+// docs/reference/retrieval-json.md).
 #pragma once
 
 #include <string>

@@ -13,14 +13,14 @@ std::vector<std::int64_t> doubling(std::int64_t from, std::int64_t to) {
   return sizes;
 }
 
-// Paper A's setting, as far as it is known: docs/retrieval.md says what is guessed.
+// Paper A's setting, as far as it is known: docs/reference/retrieval.md says what is guessed.
 Arm paper_arm(std::int64_t steps) {
   Arm arm{.name = "paper"};
   arm.training.steps = steps;
   return arm;
 }
 
-// Our recipe: docs/retrieval.md shows what each ingredient does. Sets of at most 16 items crowded below 1
+// Our recipe: docs/reference/retrieval.md shows what each ingredient does. Sets of at most 16 items crowded below 1
 // stand for the top of sets of up to a thousand million; a rule that keeps its rows sharp at any scale of the
 // scores gives even the most crowded of them a gradient; and the learning rate falls as far as the resolution
 // that is wanted, at a constant rate.
@@ -95,7 +95,7 @@ RunSettings preset(std::string_view name) {
   if (name == "sharp") {
     std::vector<std::int64_t> sizes = doubling(16, 16'384);
     sizes.insert(sizes.end(), {131'072, 1'048'576});
-    std::vector<AnyNormalizer> constants = few;  // any constant temperature has a size at which it lets go
+    std::vector<AnyNormalizer> constants = few;  // any constant temperature has a size at which it loses the key
     constants.insert(constants.begin() + 1, {Softmax{.beta = 1e3}, Softmax{.beta = 1e6}});
     return {.preset = "sharp",
             .arms = {named_arm("paper"), named_arm("sharp"), named_arm("sharp-mlp"),
