@@ -8,6 +8,8 @@
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
+#include "sharpmax/analysis.h"
+#include "sharpmax/probe.h"
 
 namespace sharpmax::cli {
 

@@ -6,6 +6,7 @@
 #include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
+#include "cli/table.h"
 #include "sharpmax/report.h"
 
 namespace sharpmax::cli {

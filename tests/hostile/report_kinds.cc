@@ -82,8 +82,19 @@ Json fix() {
   return results;
 }
 
+Json inspected() {
+  return Json::parse(R"({"schema": "sharpmax.inspect/1", "sharpmax": "0", "path": "m.gguf", "format": {"name": "GGUF", "version": 3},
+    "bytes": 1000, "architecture": {"name": "llama", "runs_here": false, "why_not": "no"},
+    "shape": {"layers": 2, "width": 8, "query_heads": 4, "kv_heads": 2, "head_width": 4, "feed_forward": 16, "context": 64, "vocabulary": 5},
+    "tokenizer": {"kind": "bpe", "pre": null, "description": null, "why_not": "no merges"},
+    "types": [{"type": "F32", "tensors": 1, "elements": 4, "bytes": 16, "share": 1}],
+    "tensors": [{"name": "blk.0.q", "type": "F32", "shape": [2, 2], "bytes": 16}],
+    "metadata": [{"key": "k", "value": "v"}],
+    "check": {"tensors": 1, "not_checked": 0, "bad": [{"name": "blk.0.q", "nan": 1, "infinite": 0, "first": 2}]}})");
+}
+
 const std::vector<Json>& every_kind() {
-  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix()};
+  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix(), inspected()};
   return kinds;
 }
 
@@ -94,7 +105,8 @@ bool may_be_missing(const std::string& place) {
     if (place.ends_with(end))
       return !place.ends_with("/heads/0/attained") && !place.ends_with("/all/loss") &&
              !place.ends_with("/buckets/0/loss") && !place.ends_with("/model/layers");
-  return place == "/settings/text" || place.ends_with("/normalizers/schema") || place == "/schema";
+  return place == "/settings/text" || place.ends_with("/normalizers/schema") || place == "/schema" || place == "/format/version" ||
+         place == "/check";
 }
 
 // Every place of the results, in turn.

@@ -9,6 +9,7 @@
 
 #include "report/view/axes.h"
 #include "report/svg/svg.h"
+#include "report/svg/width.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
 

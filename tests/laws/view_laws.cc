@@ -137,8 +137,9 @@ TEST(ViewLaws, TextAndMarkdownShowEveryCellAndStayWithinTheScreen) {
     }
     for (const auto& row : table.rows)
       for (std::size_t k = 0; k < row.size(); ++k)
-        if (row[k].is_number())
+        if (row[k].is_number()) {
           EXPECT_NE(text.find(formatted(table.columns[k].format, row[k].value)), std::string::npos);
+        }
   });
 }
 

@@ -10,6 +10,9 @@
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
+
+View inspect_view(const Json& results);  // inspect.cc
+
 namespace {
 
 constexpr Kind kKinds[] = {
@@ -20,6 +23,7 @@ constexpr Kind kKinds[] = {
     {"sharpmax.bound.model/1", bound_model_view, compare_certificates, bound_model_data},
     {"sharpmax.fix/1", fix_view, compare_fixes, fix_data},
     {"sharpmax.perplexity/1", perplexity_view, compare_losses, losses_data},
+    {"sharpmax.inspect/1", inspect_view, nullptr, nullptr},
 };
 
 std::string known() {
