@@ -1,10 +1,10 @@
-#include "cli/attend_inputs.h"
+#include "cli/attend.h"
 
 #include <fmt/format.h>
 
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::cli {
 

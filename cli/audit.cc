@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "audit/job/audit_forms.h"
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"

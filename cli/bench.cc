@@ -10,7 +10,7 @@
 
 #include "base/in_quotes.h"
 #include "cli/attend.h"
-#include "cli/bench_case.h"
+#include "cli/bench.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/help.h"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"

@@ -6,14 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/fit_report.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {

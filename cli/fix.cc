@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "base/in_quotes.h"
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
+#include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {

@@ -1,7 +1,6 @@
 // `sharpmax inspect`: what a model file holds, whether it runs here, and whether its weights are numbers.
 #include "sharpmax/inspect.h"
 
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/help.h"

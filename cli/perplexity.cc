@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
+#include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {

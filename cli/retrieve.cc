@@ -5,13 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/closing.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
 #include "report/results_page.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {

@@ -10,8 +10,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "audit/measure/excerpts.h"
-#include "audit/measure/row_watch.h"
+#include "audit/measure/reading.h"
 #include "base/threads.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"

@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "bench/line_protocol.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"

@@ -11,7 +11,7 @@
 #include "retrieval/head/folded.h"
 #include "retrieval/task/task.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::retrieval {
 namespace {

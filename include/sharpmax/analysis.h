@@ -366,6 +366,14 @@ struct AnalyzedModel {
   std::string text;  // path
   std::int64_t text_tokens = 0;
   bool special = false;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("text_tokens", self.text_tokens);
+    visit("special", self.special);
+  }
 };
 
 struct AnalysisResult {

@@ -225,6 +225,17 @@ struct AuditSettings {
   bool special = false;
   std::vector<std::int64_t> lengths, starts;  // of the excerpts, in tokens of the text
   std::int64_t block = 0;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("text_tokens", self.text_tokens);
+    visit("special", self.special);
+    visit("lengths", self.lengths);
+    visit("starts", self.starts);
+    visit("block", self.block);
+  }
 };
 
 struct AuditResult {

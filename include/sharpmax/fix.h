@@ -215,6 +215,22 @@ struct FixSettings {
   double allow = 0;
   std::int64_t budget = 0;  // 0: no search
   std::vector<std::string> rules;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("task", self.task);
+    visit("fingerprint", self.fingerprint);
+    visit.optional("lookup", self.lookup);
+    visit("tokens", self.tokens);
+    visit("length", self.length);
+    visit("seed", self.seed);
+    visit("for", self.for_);
+    visit("allow", self.allow);
+    visit("budget", self.budget);
+    visit("rules", self.rules);
+  }
 };
 
 struct FixResult {

@@ -59,6 +59,26 @@ struct GenerateResult {
   std::string text;
   std::string ending;  // stop_token, tokens, context_full or interrupted
   double prompt_seconds = 0, generated_seconds = 0;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("command", self.command);
+    visit("model", self.model);
+    visit.group("sampling", [&](const auto& within) {
+      within("temperature", self.temperature);
+      within("top_k", self.top_k);
+      within("top_p", self.top_p);
+      within("seed", self.seed);
+    });
+    visit("prompt_tokens", self.prompt_tokens);
+    visit("tokens", self.tokens);
+    visit("text", self.text);
+    visit("ending", self.ending);
+    visit.group("seconds", [&](const auto& within) {
+      within("prompt", self.prompt_seconds);
+      within("generated", self.generated_seconds);
+    });
+  }
 };
 
 // Text goes to listener.on_text() as it comes, in whole characters. A listener that throws Interrupted ends the text: the

@@ -132,6 +132,30 @@ struct ModelSettings {
   std::optional<std::string> normalizers;  // a table by layer and head, as JSON
   std::optional<std::string> rope_scaling;
   std::optional<double> rope_base;
+
+  // What the file holds.
+  template <class Self, class Visit>
+  static void each_fact(Self& self, const Visit& visit) {
+    visit("file", self.file);
+    visit("sha256", self.sha256);
+    visit("architecture", self.architecture);
+    visit("layers", self.layers);
+    visit("heads", self.heads);
+    visit("kv_heads", self.kv_heads);
+    visit("head_width", self.head_width);
+    visit("width", self.width);
+    visit("vocabulary", self.vocabulary);
+    visit("trained_context", self.trained_context);
+  }
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    each_fact(self, visit);
+    visit("cache", self.cache);
+    visit.optional("normalizer", self.normalizer);
+    visit.json_text("normalizers", self.normalizers);
+    visit("rope_scaling", self.rope_scaling);
+    visit("rope_base", self.rope_base);
+  }
 };
 
 }  // namespace sharpmax

@@ -67,6 +67,16 @@ struct PerplexitySettings {
   std::string fingerprint;
   std::int64_t length = 0;
   bool special = false;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("tokens", self.tokens);
+    visit("fingerprint", self.fingerprint);
+    visit("length", self.length);
+    visit("special", self.special);
+  }
 };
 
 struct PerplexityResult {

@@ -82,6 +82,18 @@ struct ProbeSettings {
   ModelSettings model;
   ProbeQuestions questions;
   std::vector<std::int64_t> lengths;  // ascending
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit.group("probe", [&](const auto& within) {
+      within("kind", self.questions.probe);
+      within("chat", self.questions.chat);
+      within("seed", self.questions.question_seed);
+      within("questions", self.questions.questions);
+    });
+    visit("lengths", self.lengths);
+  }
 };
 
 struct ProbeResult {

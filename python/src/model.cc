@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "model/job/model_request.h"
 #include "engine.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
+#include "model/job/model_request.h"
 #include "model/tokenizer/chat.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"

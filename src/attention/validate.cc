@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "attention/validate_parts.h"
 #include "normalizer/definition.h"
 
 namespace sharpmax {

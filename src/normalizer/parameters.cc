@@ -1,4 +1,4 @@
-#include "normalizer/parameters.h"
+#include "normalizer/definition.h"
 
 #include <fmt/format.h>
 

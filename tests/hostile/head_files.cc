@@ -9,7 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "retrieval/task/settings_json.h"
+#include "retrieval/task/settings.h"
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"

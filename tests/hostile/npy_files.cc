@@ -11,7 +11,6 @@
 #include "sharpmax/error.h"
 #include "storage/files.h"
 #include "storage/npy.h"
-#include "storage/npz.h"
 #include "support/files.h"
 
 namespace sharpmax::test {

@@ -7,7 +7,6 @@
 
 #include "model/file/json_file.h"
 #include "model/file/model_file.h"
-#include "model/file/safetensors_folder.h"
 #include "storage/safetensors.h"
 #include "support/files.h"
 #include "support/gguf_writer.h"

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/fix/choice.h"
-#include "audit/fix/llama_cpp_setting.h"
-#include "audit/fix/search.h"
-#include "model/generation/perplexity.h"
+#include "audit/fix/fix_run.h"
+#include "audit/fix/rule.h"
+#include "model/generation/generate.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 #include "support/random.h"

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/measure/head_sketch.h"
-#include "audit/measure/sketch_json.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 #include "support/attention_watch.h"
 #include "support/tiny_architectures.h"
 #include "support/tiny_model.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "support/attention_normalizers.h"
 #include "support/row_bounds.h"
 #include "support/settings.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "support/attention_normalizers.h"
 #include "support/row.h"
 

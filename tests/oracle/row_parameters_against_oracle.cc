@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "support/attention_normalizers.h"
 #include "support/settings.h"
 #include "support/slope_bounds.h"

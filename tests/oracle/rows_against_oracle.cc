@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "sharpmax/machine.h"
 #include "sharpmax/statistics.h"
 #include "support/attention_normalizers.h"

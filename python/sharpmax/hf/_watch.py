@@ -9,7 +9,7 @@ import typing
 import numpy as np
 import torch
 
-from .._stats import Stats
+from .._stats import ROW_TYPES, Stats
 from . import _show
 from ._find import configs_of, find_layers, unwrap
 from ._patch import Patch, patch
@@ -19,7 +19,7 @@ from ._tally import Tally
 
 STATISTICS = ("entropy", "peak_weight", "support", "effective_support", "first_weight")
 GAPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-_POSSIBLE = (*STATISTICS, "log_partition", "mass", "temperature", "threshold", "score_spread")
+_POSSIBLE = (*STATISTICS, *(name for name in ROW_TYPES if name not in (*STATISTICS, "peak_key")))  # those with a mean
 
 
 @dataclasses.dataclass

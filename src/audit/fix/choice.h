@@ -1,16 +1,32 @@
+// A rule against doing nothing, and which rule is best by what the user is after.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "audit/fix/material.h"
+
+namespace sharpmax::audit {
+
+// A rule against doing nothing, on the same tokens and the same questions.
+
+using sharpmax::Flips;
+using sharpmax::LossChange;
+using Comparison = FixComparison;
+
+// Both of the same part of the same material. A part without text or questions has zeros.
+Comparison compare(const Outcome& plain, const Outcome& rule);
+
+// P(|B - n/2| >= |up - n/2|) for B binomial (n, 1/2), n = up + down; 1 where nothing flipped.
+double sign_test(std::int64_t up, std::int64_t down);
+
 // Which rule is best by what the user is after, and whether it may be called better than doing nothing.
 //
 // Many rules are tried on the tuning part, so the best of them looks better there than it is. One is chosen
 // by its score on that part, and that one alone is tested on the part held out.
-#pragma once
-
-#include <optional>
-#include <span>
-#include <string_view>
-
-#include "audit/fix/comparison.h"
-
-namespace sharpmax::audit {
 
 inline constexpr double kSignificant = 0.05;  // p of the sign test below which a change of answers counts
 

@@ -10,7 +10,7 @@
 #include "base/counting_iterator.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
-#include "storage/mapped_file.h"
+#include "storage/files.h"
 
 namespace sharpmax::model {
 

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "retrieval/task/settings_json.h"
+#include "retrieval/task/settings.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"
 

@@ -2,9 +2,58 @@
 
 #include <array>
 
-#include "attention/validate_parts.h"
+#include "attention/validate.h"
+#include "sharpmax/error.h"
+#include "sharpmax/statistics.h"
 
 namespace sharpmax {
+namespace {
+
+void check_not_negative(const char* name, std::int64_t found) {
+  if (found >= 0) return;
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("statistics: {} is {}; it must be at least 0", name, found));
+}
+
+template <class T, std::size_t Rank>
+void allocate(Tensor<T, Rank>& tensor, const Extents<Rank>& shape) {
+  tensor = Tensor<T, Rank>(shape);
+}
+
+}  // namespace
+
+OwnedStatistics::OwnedStatistics(const WantedStatistics& wanted, const Extents<4>& rows) {
+  check_not_negative("top", wanted.top);
+  for (const std::int64_t blocks : wanted.map) check_not_negative("map", blocks);
+  const auto [batches, heads, queries, keys] = rows;
+  const Extents<3> one_each = {batches, heads, queries};
+  each_row_statistic([&](const auto& statistic) {
+    if (wanted.*statistic.wish) allocate(this->*statistic.tensor, one_each);
+  });
+  if (wanted.top > 0) {
+    allocate(top_keys, {batches, heads, queries, wanted.top});
+    allocate(top_weights, {batches, heads, queries, wanted.top});
+  }
+  gaps.assign(wanted.gaps.begin(), wanted.gaps.end());
+  if (wanted.gap_counts) {
+    allocate(gap_counts, {batches, heads, queries, static_cast<std::int64_t>(gaps.size())});
+  }
+  if (wanted.column_mass) allocate(column_mass, {batches, heads, keys});
+  if (wanted.map != Extents<2>{}) allocate(map, {batches, heads, wanted.map[0], wanted.map[1]});
+}
+
+RowStatistics OwnedStatistics::views() noexcept {
+  RowStatistics views;
+  each_row_statistic([&](const auto& statistic) { views.*statistic.view = this->*statistic.tensor; });
+  views.top_keys = top_keys;
+  views.top_weights = top_weights;
+  views.gap_counts = gap_counts;
+  views.gaps = gaps;
+  views.column_mass = column_mass;
+  views.map = map;
+  return views;
+}
+
 namespace {
 
 class StatisticsCheck {
@@ -15,17 +64,10 @@ class StatisticsCheck {
 
   void run() {
     const RowStatistics& s = statistics_;
-    per_row("statistics.log_partition", s.log_partition);
-    per_row("statistics.entropy", s.entropy);
-    per_row("statistics.peak_weight", s.peak_weight);
-    per_row("statistics.peak_key", s.peak_key);
-    per_row("statistics.effective_support", s.effective_support);
-    per_row("statistics.support", s.support);
-    per_row("statistics.mass", s.mass);
-    per_row("statistics.temperature", s.temperature);
-    per_row("statistics.threshold", s.threshold);
-    per_row("statistics.score_spread", s.score_spread);
-    per_row("statistics.first_weight", s.first_weight);
+    each_row_statistic([&](const auto& statistic) {
+      output<3>(statistic.path, s.*statistic.view, {counts_.batches, counts_.heads, counts_.queries},
+                "batch, query head, query");
+    });
     top();
     gaps();
     sums();
@@ -41,11 +83,6 @@ class StatisticsCheck {
     check_shape(named_view, wanted, meaning);
     check_writable(named_view);
     outputs_.push_back(named_view);
-  }
-
-  template <class T>
-  void per_row(std::string_view name, const TensorView<T, 3>& view) {
-    output<3>(name, view, {counts_.batches, counts_.heads, counts_.queries}, "batch, query head, query");
   }
 
   void top() {

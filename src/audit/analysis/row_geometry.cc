@@ -1,14 +1,89 @@
-#include "audit/analysis/row_distances.h"
-
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
-#include "audit/analysis/selection.h"
+#include "audit/analysis/row_geometry.h"
 #include "base/numbers.h"
 #include "theory/selection.h"
 
 namespace sharpmax::audit {
+namespace {
+
+void number(std::size_t all, std::vector<std::int32_t>& keys) {
+  keys.resize(all);
+  std::iota(keys.begin(), keys.end(), 0);
+}
+
+}  // namespace
+
+void top_keys(std::span<const double> weights, std::int64_t count, std::vector<std::int32_t>& keys) {
+  number(weights.size(), keys);
+  const auto heavier = [&](std::int32_t a, std::int32_t b) {
+    const double of_a = weights[static_cast<std::size_t>(a)], of_b = weights[static_cast<std::size_t>(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  };
+  const auto last = keys.begin() + std::min(count, static_cast<std::int64_t>(keys.size()));
+  if (last != keys.end()) std::nth_element(keys.begin(), last, keys.end(), heavier);
+  std::sort(keys.begin(), last, heavier);
+  keys.erase(last, keys.end());
+}
+
+void random_keys(const CounterRandom& random, std::uint64_t row, std::int64_t all, std::int64_t count,
+                 std::vector<std::int32_t>& keys) {
+  number(static_cast<std::size_t>(all), keys);
+  count = std::min(count, all);
+  std::array<std::uint32_t, 4> bits{};
+  // Fisher and Yates, as far as wanted. A 32-bit draw scaled down favours no key by more than all / 2^32.
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::uint64_t>(i);
+    if (at % 4 == 0) bits = random.bits((row << 20) + at / 4);
+    const std::uint64_t left = static_cast<std::uint64_t>(all - i);
+    const std::uint64_t other = at + ((bits[at % 4] * left) >> 32);
+    std::swap(keys[at], keys[other]);
+  }
+  keys.resize(static_cast<std::size_t>(count));
+}
+
+void RowSelection::start(const GramView& gram, const double* c) {
+  gram_ = gram;
+  c_ = c;
+  square_ = 0.0;
+  const auto keys = static_cast<std::size_t>(gram.keys);
+  own_.resize(keys);
+  twice_.resize(keys);
+  projection_.assign(keys, 0.0);
+  left_.assign(keys, 1.0);
+  for (std::size_t i = 0; i < keys; ++i) {
+    own_[i] = c[i] * c[i] * gram.square(static_cast<std::int64_t>(i));
+    twice_[i] = 2.0 * c[i];
+  }
+}
+
+// |s|^2 and what is left, before s itself grows.
+void RowSelection::count_in(std::int64_t key) {
+  const auto at = static_cast<std::size_t>(key);
+  square_ += twice_[at] * projection_[at] + own_[at];
+  left_[at] = 0.0;
+}
+
+void RowSelection::take(std::int64_t key) {
+  count_in(key);
+  add_key(c_[key], gram_.row(key), gram_.keys, projection_.data());
+}
+
+double RowSelection::take_and_sum(std::int64_t key) {
+  count_in(key);
+  return add_key_and_sum(c_[key], gram_.row(key), parts(), square_, projection_.data());
+}
+
+double RowSelection::square_to(std::int64_t key) const {
+  const auto at = static_cast<std::size_t>(key);
+  const double square = square_ + (own_[at] - twice_[at] * projection_[at]);
+  return square < 0 ? 0.0 : square;
+}
+
 namespace {
 
 // Weights that a softmax gives sum to one up to rounding; what misses it by more has no theorem 1.1.
@@ -161,6 +236,85 @@ void RowDistances::add_drawn_bounds(const DistancePlan& plan, const Moments& all
     const double square = share * all.squares + pairs * (all.square - all.squares);  // E|s|^2
     out[k].norm.drawn_bound += root((1.0 - 4.0 * share) * all.square + 4.0 * square);
   }
+}
+
+namespace {
+
+}  // namespace
+
+void RowSeparability::add(const WeighedRow& row, std::span<const std::int64_t> tops,
+                          std::span<Separability> out) {
+  const std::int64_t keys = row.gram.keys;
+  const auto there =
+      static_cast<std::size_t>(std::lower_bound(tops.begin(), tops.end(), keys) - tops.begin());
+  if (there == 0) return;
+  unit_weights_.resize(to_size(keys));
+  lengths_.resize(to_size(keys));
+  double all = 0.0;
+  for (std::size_t i = 0; i < to_size(keys); ++i) {
+    const double square = row.gram.square(static_cast<std::int64_t>(i));
+    lengths_[i] = square > 0 ? 1.0 / std::sqrt(square) : square;  // 0 stays, NaN too
+    unit_weights_[i] = row.weights[i] * lengths_[i];
+    all += unit_weights_[i];
+  }
+  if (!std::isfinite(all)) {
+    for (std::size_t k = 0; k < there; ++k) out[k] = {kNaN, kNaN, kNaN};
+    return;
+  }
+  top_keys({row.weights, to_size(keys)}, tops[there - 1], keys_);
+  selection_.start(row.gram, unit_weights_.data());
+  double closest = -1.0;  // the largest cosine of two keys taken
+  for (std::size_t k = 0, taken = 0; k < there; ++k) {
+    for (; taken < to_size(tops[k]); ++taken) {
+      closest = std::max(closest, closest_of(row, taken));
+      selection_.take(keys_[taken]);
+    }
+    const double least = selection_.least_square_left();
+    out[k].share += share_of(taken, least);
+    add_bounds(row, taken, std::sqrt(least), closest, out[k]);
+  }
+}
+
+double RowSeparability::share_of(std::size_t taken, double least) const {
+  std::size_t nearer = 0;
+  for (std::size_t i = 0; i < taken; ++i) nearer += selection_.square_to(keys_[i]) < least;
+  return static_cast<double>(nearer) / static_cast<double>(taken);
+}
+
+// The largest cosine between the key at `taken` and those before it.
+double RowSeparability::closest_of(const WeighedRow& row, std::size_t taken) const {
+  if (taken == 0) return -1.0;
+  const std::int64_t key = keys_[taken];
+  const double* const products = row.gram.row(key);
+  double closest = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < taken; ++i)
+    closest = std::max(closest, products[keys_[i]] * lengths_[to_size(keys_[i])]);
+  return closest * lengths_[to_size(key)];
+}
+
+// Vectors of length 1 of which no two have a larger cosine than `closest`: |s - y_i| is at most xi_i, xi_i^2
+// = sum of a_j^2 + closest (sum of a_j a_k) over j, k other than i and each other. The share is at least 1 -
+// (sum of xi) / (N r), and at least the share of xi below r.
+void RowSeparability::add_bounds(const WeighedRow& row, std::size_t taken, double least, double closest,
+                                 Separability& out) const {
+  double sum = 0.0, squares = 0.0, reaches = 0.0;
+  for (std::size_t i = 0; i < taken; ++i) {
+    const double a = row.weights[keys_[i]];
+    sum += a;
+    squares += a * a;
+  }
+  std::size_t within = 0;
+  for (std::size_t i = 0; i < taken; ++i) {
+    const double a = row.weights[keys_[i]];
+    const double others = squares - a * a, pairs = (sum - a) * (sum - a) - others;
+    const double reach = std::sqrt(std::max(0.0, others + closest * pairs));
+    reaches += reach;
+    within += reach < least;
+  }
+  const auto count = static_cast<double>(taken);
+  // A row that puts all weight on one key has no reach and, where it leaves others at 0, no r.
+  out.bound += least > 0 ? 1.0 - reaches / (count * least) : 0.0;
+  out.counted += static_cast<double>(within) / count;
 }
 
 }  // namespace sharpmax::audit
