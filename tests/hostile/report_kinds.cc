@@ -159,6 +159,7 @@ TEST(ReportKinds, EachFieldOfAnotherTypeIsRefused) {
     for_each_place(whole, [&](const Json::json_pointer& place, const Json& value) {
       const std::string name = place.to_string();
       if (name == "/schema" || name == "/settings/text" || name.ends_with("/normalizers/schema")) return;
+      if (name == "/metadata/0/value") return;  // of a file: anything
       if (value.is_null()) return;
       Json results = whole;
       results.at(place) = value.is_string() ? Json(1) : Json("x");
@@ -189,7 +190,8 @@ TEST(ReportKinds, SizesThatNoAxisHasAreRefused) {
 TEST(ReportKinds, TablesOfNormalizersAreSpreadOverHeads) {
   Json results = fix();
   results["trials"][0]["normalizers"] = Json::parse(R"({"default": "softmax", "heads": []})");
-  for (const Json& section : to_json(view_of(results)).at("sections")) {
+  const Json view = to_json(view_of(results));
+  for (const Json& section : view.at("sections")) {
     if (section.at("id") != "heads") continue;
     const Json& grid = section.at("items")[0].at("options")[0].at("items")[0];
     EXPECT_EQ(grid.at("texts"), Json::parse(R"(["Head 0.0, a: softmax", "Head 0.1, b: relu", "Head 1.0, c: hard", "Head 1.1, d: hard"])"));

@@ -22,7 +22,7 @@ std::string cut_text(const std::string& text, std::size_t most) {
 }
 
 std::string number_or(const Json& value, const char* otherwise = "?") {
-  return value.is_number() ? count(value.get<double>()) : otherwise;
+  return value.is_null() ? otherwise : count(value.get<double>());
 }
 
 std::string format_text(const Json& format) {

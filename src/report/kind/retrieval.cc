@@ -422,6 +422,7 @@ View retrieval_view(const Json& results) {
   view.kind = "max retrieval";
   view.title = "Max retrieval";
   view.label = "retrieval, " + preset;
+  for (const char* name : {"tests", "published", "heads", "heat_maps", "arms"}) static_cast<void>(results.at(name));
   const RetrievalRows rows(results);
   const auto measured = measured_of(results);
   if (rows.arms().empty()) {

@@ -68,28 +68,60 @@ void drop(View& view, int spare) {
   }
 }
 
-void cut_rows(View& view, std::size_t excess) {
+// Whether there was anything to cut.
+bool cut_rows(View& view, std::size_t excess) {
   Table* longest = nullptr;
   for (Section& section : view.sections)
     each_item(section.items, [&](Item& item) {
       if (Table* table = std::get_if<Table>(&item.value))
         if (!longest || table->rows.size() > longest->rows.size()) longest = table;
     });
-  if (!longest || longest->rows.size() < 2) return;
+  if (!longest || longest->rows.size() < 2) return false;
   const std::size_t taken = to_json(*longest).dump().size(), rows = longest->rows.size();
   const std::size_t kept = excess >= taken ? 1 : std::max<std::size_t>(1, rows * (taken - excess) / taken);
-  if (kept == rows) return;
+  if (kept == rows) return false;
   view.left_out.push_back(fmt::format("the last {} lines of “{}”", rows - kept, longest->title));
   longest->rows.resize(kept);
   if (longest->links.size() > kept) longest->links.resize(kept);
   if (longest->chosen && *longest->chosen >= kept) longest->chosen.reset();
+  return true;
+}
+
+// Points, cells and bars that a picture has, which is what its bytes go with.
+std::size_t parts_of(const Item& item) {
+  if (const Chart* chart = std::get_if<Chart>(&item.value)) {
+    std::size_t points = 0;
+    for (const Curve& curve : chart->curves) points += curve.points.size();
+    return points;
+  }
+  if (const Grid* grid = std::get_if<Grid>(&item.value)) return grid->cells.size();
+  const Bars* bars = std::get_if<Bars>(&item.value);
+  return bars ? bars->bars.size() : 0;
+}
+
+// Whether there was a picture to drop.
+bool drop_largest_picture(View& view) {
+  constexpr int kDropped = 1 << 20;
+  Item* largest = nullptr;
+  for (Section& section : view.sections)
+    each_item(section.items, [&](Item& item) {
+      if (parts_of(item) > 0 && (!largest || parts_of(item) > parts_of(*largest))) largest = &item;
+    });
+  if (!largest) return false;
+  largest->spare = kDropped;
+  largest->named = std::visit([](const auto& value) { if constexpr (requires { value.subtitle; }) return value.title; else return std::string(); },
+                              largest->value);
+  if (largest->named.empty()) largest->named = "a picture";
+  drop(view, kDropped);
+  return true;
 }
 
 }  // namespace
 
 void leave_out_beyond(View& view, std::size_t room) {
   for (int spare = greatest_spare(view); spare > 0 && size_of(view) > room; spare = greatest_spare(view)) drop(view, spare);
-  if (const std::size_t size = size_of(view); size > room) cut_rows(view, size - room);
+  for (std::size_t size = size_of(view); size > room; size = size_of(view))
+    if (!cut_rows(view, size - room) && !drop_largest_picture(view)) return;
 }
 
 }  // namespace sharpmax::report

@@ -2,7 +2,7 @@
 //
 // A page has at most kPageBytes (report/results_page.h), and each result an equal share of what the page itself
 // leaves of it. If a view takes more, it leaves out what it can spare, in this order: items and columns of tables with the
-// greatest `spare` first, then the last rows of its longest table. Everything left out is named.
+// greatest `spare` first, then the last rows of its longest tables, then its largest pictures. Everything left out is named.
 #pragma once
 
 #include <cstddef>
