@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 
 #include "audit/job/audit_forms.h"
-#include "cli/audit_report.h"
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
+#include "sharpmax/analysis.h"
+#include "sharpmax/probe.h"
 
 namespace sharpmax::cli {
+
+std::string text_of(const AuditResult& result, const HeadPlace& head, bool colour);  // audit_report.cc
+
 namespace {
 
 constexpr const char* kFooter =
@@ -100,7 +104,8 @@ int run_form(const Words& words, Request& request, CallFiles files, const Job& j
   if constexpr (requires { request.text; }) read_standard_input(request.text);
   ConsoleListener listener;
   const auto result = job(request, listener);
-  deliver(delivery, to_json(result), [&] { return text(result) + next_of(result, request); });
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return text(result, results) + next_of(result, request); });
   return kOk;
 }
 
@@ -115,15 +120,15 @@ int run_by_length(Words& words) {
   }
   const bool text_alone = request.saving.json.empty() && !words.pictures.files.wanted() && !is_heard();
   if (text_alone) request.sketch = 0;  // the text does not show them
-  return run_form(words, request, files_of_audit(request), audit_model, [&](const AuditResult& result) {
-    return head ? text_of(result, *head, colour_wanted()) : text_of(result, words.view.all, colour_wanted());
+  return run_form(words, request, files_of_audit(request), audit_model, [&](const AuditResult& result, const Json& results) {
+    return head ? text_of(result, *head, colour_wanted()) : shown_text(results, words.view.all ? Rows::all : Rows::first);
   });
 }
 
 int run(Words& words) {
   const AuditRequest& common = words.audit;
   const auto files = [](const auto& request) { return files_of(request, request.saving.overwrite, kAuditSchema); };
-  const auto text = [](const auto& result) { return text_of(result, colour_wanted()); };
+  const auto text = [](const auto&, const Json& results) { return shown_text(results); };
   if (!words.analysis.analysis.empty()) {
     AnalysisRequest request{.model = common.model,
                             .text = common.text,

@@ -8,13 +8,9 @@
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
+#include "sharpmax/report.h"
 
 namespace sharpmax::cli {
-
-// bound_report.cc
-std::string text_of(const BoundResult& result, bool colour);
-std::string text_of(const ModelBoundResult& result, bool every_head, bool colour);
-
 namespace {
 
 constexpr const char* kFooter =
@@ -77,7 +73,8 @@ int run_model(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const ModelBoundResult result = bound_model(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()) + next_of(request); });
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results, words.model.all ? Rows::all : Rows::first) + next_of(request); });
   return kOk;
 }
 
@@ -93,7 +90,8 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const BoundResult result = bound(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + next_of(result); });
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results) + next_of(result); });
   return kOk;
 }
 

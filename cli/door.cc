@@ -3,7 +3,9 @@
 #include "cli/fields.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/table.h"
 #include "job/saved_results.h"
+#include "sharpmax/report.h"
 
 namespace sharpmax::cli {
 
@@ -55,6 +57,14 @@ void check_pictures(CallFiles call, const ReportFiles& files) {
   declare_report_files(call, files);
   call.check();
   check_report_files(files);
+}
+
+std::string shown_text(const Json& results, Rows rows) {
+  return report_text(std::span(&results, 1), colour_wanted(), rows);
+}
+
+void deliver(const Delivery& delivery, const Json& results, Rows rows) {
+  deliver(delivery, results, [&] { return shown_text(results, rows); });
 }
 
 void deliver(const Delivery& delivery, const Json& results, const std::function<std::string()>& text) {

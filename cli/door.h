@@ -71,5 +71,8 @@ struct Delivery {
   ReportFiles pictures;
 };
 void deliver(const Delivery& delivery, const Json& results, const std::function<std::string()>& text);
+void deliver(const Delivery& delivery, const Json& results, Rows rows = Rows::first);
+// The text for people of results that have a view.
+std::string shown_text(const Json& results, Rows rows = Rows::first);
 
 }  // namespace sharpmax::cli

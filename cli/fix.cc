@@ -9,11 +9,6 @@
 #include "cli/table.h"
 
 namespace sharpmax::cli {
-
-// fix_report.cc
-std::string text_of(const FixResult& result, bool colour);
-std::string how_to_use(const FixResult& result, const FixRequest& request);
-
 namespace {
 
 constexpr const char* kFooter =
@@ -72,7 +67,8 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const FixResult result = fix(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + how_to_use(result, request) + next_of(result, request); });
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results) + next_of(result, request); });
   return kOk;
 }
 

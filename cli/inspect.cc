@@ -20,10 +20,12 @@ constexpr const char* kFooter =
     "  sharpmax inspect model.gguf\n"
     "  sharpmax inspect my-model/ --tensors\n"
     "  sharpmax inspect model.gguf --check     exit 1 if a weight is NaN or infinite\n"
-    "  sharpmax inspect model.gguf --json - | jq .shape";
+    "  sharpmax inspect model.gguf --json - | jq .shape\n"
+    "  sharpmax inspect model.gguf -o model.html";
 
 struct InspectWords {
   InspectRequest request;
+  Pictures pictures;
   std::string json;
   bool tensors = false, overwrite = false;
 };
@@ -35,12 +37,13 @@ std::string next_of(const InspectResult& result, const InspectRequest& request) 
 }
 
 int run(const InspectWords& words) {
-  files_of(words.request, words.overwrite, kInspectSchema)
-      .writes("--json", words.json, results_kind(kInspectSchema))
-      .check();
+  check_pictures(files_of(words.request, words.overwrite, kInspectSchema)
+                     .writes("--json", words.json, results_kind(kInspectSchema)),
+                 words.pictures.files);
   ConsoleListener listener;
   const InspectResult result = inspect(words.request, listener);
   const Json found = to_json(result);
+  write_report_files(words.pictures.files, found);
   hand_over([&] { return found; });
   if (!words.json.empty()) deliver(words.json, json_text(found));
   if (words.json != "-") print(inspect_report(found, words.tensors, colour_wanted()) + next_of(result, words.request));
@@ -59,6 +62,7 @@ Command add_inspect(CLI::App& program) {
   app->add_flag("--tensors", words->tensors,
                 "Every tensor (default: one line for those that differ in the layer alone)");
   add_json_option(*app, words->json, kInspectSchema, "Results");
+  add_fields(*app, words->pictures);
   add_overwrite_option(*app, words->overwrite, "Results");
   mark_common(*app, {"--tensors", "--json"});
   return {app, [words] { return run(*words); }};

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
@@ -23,29 +21,6 @@ constexpr const char* kFooter =
     "      -o losses.html\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --context 12288 \\\n"
     "      --rope-scaling ntk:1.5 --json ntk.json --resume";
-
-std::vector<Cell> row_of(const PositionBucket& b, const std::string& label, Ink ink) {
-  const std::string interval = std::isnan(b.low) ? "" : fmt::format("{:.3f} to {:.3f}", b.low, b.high);
-  return {{label, ink},
-          {grouped(b.tokens), ink},
-          {fmt::format("{:.4f}", b.loss), ink},
-          {interval, ink},
-          {fmt::format("{:.2f}", std::exp(b.loss)), ink}};
-}
-
-std::string text_of(const PerplexityResult& result, bool colour) {
-  Table table({Align::right, Align::right, Align::right, Align::left, Align::right}, 3);
-  table.add({{"tokens before", Ink::bold},
-             {"tokens", Ink::bold},
-             {"loss", Ink::bold},
-             {"95 %", Ink::bold},
-             {"perplexity", Ink::bold}});
-  for (const PositionBucket& bucket : buckets_of(result.chunks))
-    table.add(row_of(bucket, fmt::format("{}-{}", bucket.from, bucket.to), Ink::plain));
-  table.add(row_of(bucket_of_all(result.chunks), "all", Ink::bold));
-  return table.text(colour) + fmt::format("\nloss in nats per token; the model put {:.1f} % of the tokens first\n",
-                                          100.0 * result.likeliest_right());
-}
 
 std::string next_of(const PerplexityResult& result, const PerplexityRequest& request) {
   const std::vector<PositionBucket> buckets = buckets_of(result.chunks);
@@ -75,7 +50,8 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const PerplexityResult result = perplexity(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + next_of(result, request); });
+  const Json results = to_json(result);
+  deliver(delivery, results, [&] { return shown_text(results) + next_of(result, request); });
   return kOk;
 }
 

@@ -7,7 +7,6 @@
 
 #include "cli/door.h"
 #include "cli/fields.h"
-#include "cli/retrieve_report.h"
 #include "cli/table.h"
 #include "report/results_page.h"
 #include "retrieval/job/requests.h"
@@ -88,7 +87,7 @@ int run(RetrieveWords& words) {
   const bool text_wanted = deliver_tables(words.tables, retrieval::text_of(results), to_csv(result));
   write_report_files(words.pictures.files, results);
   hand_over([&] { return results; });
-  if (text_wanted) print(retrieval_report(result, colour_wanted()) + next_of());
+  if (text_wanted) print(shown_text(results) + next_of());
   if (words.request.head.empty()) keep_page(results, words.request);
   if (result.bounds_hold()) return kOk;
   narrate("a measured row breaks the bound of its head: either the certificate or the measurement is wrong");

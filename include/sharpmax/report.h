@@ -55,4 +55,10 @@ struct Figure {
 };
 std::vector<Figure> report_figures(std::span<const Json> results);
 
+// What is shown of results, as JSON: title, verdict, charts and tables, of which the page is made; several are compared.
+Json report_view(std::span<const Json> results);
+// The same as text for a terminal, 80 columns wide. rows: all of tables that otherwise show their first few.
+enum class Rows { first, all };
+std::string report_text(std::span<const Json> results, bool colour = false, Rows rows = Rows::first);
+
 }  // namespace sharpmax

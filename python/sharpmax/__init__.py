@@ -18,7 +18,7 @@ from ._rows import normalize, normalize_backward
 from ._stats import Stats
 
 if typing.TYPE_CHECKING:
-    from ._engine import Model, audit, bound, fit, fix, inspect, load_model, load_result, perplexity, retrieve
+    from ._engine import Model, audit, bound, fit, fix, inspect, load_model, load_result, perplexity, report, retrieve
 
 __version__ = version = _core.version
 
@@ -43,6 +43,7 @@ __all__ = [
     "normalize",
     "normalize_backward",
     "perplexity",
+    "report",
     "retrieve",
     "targets",
     "version",

@@ -12,7 +12,7 @@
 #include "cli/program.h"
 #include "command.h"
 #include "report/report_files.h"
-#include "report/results_page.h"
+#include "sharpmax/report.h"
 #include "sharpmax/error.h"
 #include "turns.h"
 
@@ -130,9 +130,16 @@ void check_output(const std::string& argument, const nb::bytes& path, const std:
   call.check();
 }
 
-std::string report_page(const std::string& results) {
-  const Json one = parsed(results);
-  return report::results_page({&one, 1});
+// One result, or a list of several that are compared.
+std::vector<Json> all_of(const std::string& results) {
+  const Json read = parsed(results);
+  return read.is_array() ? read.get<std::vector<Json>>() : std::vector<Json>{read};
+}
+
+std::string report_page(const std::string& results) { return sharpmax::report_page(all_of(results)); }
+
+std::string report_view(const std::string& results) {
+  return sharpmax::report_view(all_of(results)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void translate(const std::exception_ptr& pending, void*) {
@@ -155,6 +162,7 @@ void bind_engine(nb::module_& m) {
   m.def("check_output", check_output, nb::arg("argument"), nb::arg("path"), nb::arg("kind"),
         nb::arg("overwrite"), nb::arg("source"));
   m.def("report_page", report_page, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("report_view", report_view, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace sharpmax::python

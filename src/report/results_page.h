@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/figure/figures.h"
+#include "report/svg/figures.h"
 
 namespace sharpmax::report {
 

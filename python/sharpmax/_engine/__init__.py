@@ -7,7 +7,7 @@ from ._fix import FixResult, fix
 from ._inspect import InspectResult, inspect
 from ._model import Model, load_model
 from ._perplexity import PerplexityResult, perplexity
-from ._result import Result, load_result
+from ._result import Result, load_result, report
 from ._retrieve import RetrievalResult, retrieve
 from ._tables import Table
 
@@ -33,5 +33,6 @@ __all__ = [
     "load_model",
     "load_result",
     "perplexity",
+    "report",
     "retrieve",
 ]

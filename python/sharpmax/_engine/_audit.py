@@ -84,7 +84,9 @@ class AuditResult(_OfAModel):
             ["head", "kind", *(f"{n:,}" for n in self.lengths)], rows, "Median peak weight, bluntest heads first"
         )
 
-    def plot(self, length: typing.Optional[int] = None, statistic: str = "peak", ax: typing.Any = None) -> typing.Any:
+    def plot(  # type: ignore[override]
+        self, length: typing.Optional[int] = None, statistic: str = "peak", ax: typing.Any = None
+    ) -> typing.Any:
         """The grid of heads, shaded by the median of a statistic at a length (None: the longest): matplotlib's axes."""
         from ._plots import plot_audit
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import typing
 
 from ._progress import Progress
-from ._result import Result, results_of
+from ._result import ReportedResult, results_of
 from ._run import run
 from ._tables import Table
 from ._verb import ModelLike, Path, model_operand
 from ._words import Wording, given_of, keywords_of
 
-_WORDING = Wording("inspect", flags=("tensors", "check", "overwrite"), files=("json",))
+_WORDING = Wording("inspect", flags=("tensors", "check", "overwrite"), files=("json", "report", "figures"))
 
 
 @results_of("sharpmax.inspect/1")
-class InspectResult(Result):
+class InspectResult(ReportedResult):
     """What is in a model file. `ok` is False where ``check=True`` found weights that are NaN or infinite."""
 
     @property
@@ -63,6 +63,8 @@ def inspect(
     check: bool = False,
     threads: typing.Optional[int] = None,
     json: typing.Optional[Path] = None,
+    report: typing.Optional[Path] = None,
+    figures: typing.Optional[Path] = None,
     overwrite: bool = False,
     progress: Progress = None,
 ) -> InspectResult:
@@ -72,7 +74,9 @@ def inspect(
     tensors  str() of the result names every tensor, not one line for those that differ in the layer alone
     check    look at every weight; `ok` is then False if one is NaN or infinite
     threads  for the check; None: OpenMP's
-    json, overwrite   a file to write the results to; replace an existing file of another kind, never an input
+    json     a file to write the results to
+    report, figures   a file for the HTML page; a directory for its figures, SVG
+    overwrite         replace an existing file of another kind, never an input
     """
     given = given_of(inspect, locals())
     for keyword in ("model", "progress"):

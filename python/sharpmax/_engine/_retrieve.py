@@ -81,7 +81,7 @@ class RetrievalResult(ReportedResult):
         columns = ["arm", "normalizer", *(f"n = {n:,}" for n in self.sizes)]
         return Table(columns, typing.cast(typing.Any, rows), "Accuracy against size")
 
-    def plot(self, axes: typing.Any = None) -> typing.Any:
+    def plot(self, axes: typing.Any = None) -> typing.Any:  # type: ignore[override]
         """Accuracy against size, a line a normalizer, a panel an arm: matplotlib's axes, one an arm."""
         from ._plots import plot_retrieval
 
