@@ -10,6 +10,7 @@
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
+#include "storage/sealed_tensors.h"
 
 namespace sharpmax::retrieval {
 namespace {
