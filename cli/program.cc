@@ -23,6 +23,7 @@ constexpr const char* kFooter =
     "  sharpmax attend --list               the normalizers and their formulas\n"
     "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
     "  sharpmax retrieve                    train a small head; see it fail or hold\n"
+    "  sharpmax train lookup                a small transformer; the same at 1,000x\n"
     "  sharpmax fit HEAD.safetensors        adaptive temperature refitted to a head\n"
     "  sharpmax inspect MODEL               what is in a GGUF or safetensors model\n"
     "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
@@ -112,7 +113,7 @@ int run_program(std::span<const std::string> words) {
   const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
                               add_fit(program),        add_inspect(program), add_run(program),
                               add_perplexity(program), add_audit(program),   add_bound(program),
-                              add_fix(program),        add_report(program)};
+                              add_fix(program),        add_report(program),  add_train(program)};
 
   check_all_values(program, typed);
   try {
