@@ -45,6 +45,18 @@ struct Words {
   Pictures pictures;
 };
 
+std::string next_of(const BoundResult& result) {
+  const SoftmaxBound& most = result.softmax.back();
+  return closing(fmt::format("In short: under softmax no key among {:.4g} can have more than {} of the weight.", most.n,
+                             short_number(most.tight.high)),
+                 "To see what the weights of a model prove", "bound MODEL");
+}
+
+std::string next_of(const ModelBoundRequest& request) {
+  return closing("", "To see what its heads do on a text",
+                 "audit " + quoted_word(request.model.model) + " --text FILE");
+}
+
 [[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
 
 int run_model(Words& words) {
@@ -61,7 +73,7 @@ int run_model(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const ModelBoundResult result = bound_model(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()); });
+  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()) + next_of(request); });
   return kOk;
 }
 
@@ -77,7 +89,7 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const BoundResult result = bound(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()); });
+  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + next_of(result); });
   return kOk;
 }
 
@@ -85,7 +97,7 @@ int run(Words& words) {
 
 Command add_bound(CLI::App& program) {
   const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all: bounds, not measurements");
+  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all (bounds)");
   app->footer(kFooter);
   add_fields(*app, words->spread);
   add_fields(*app, words->model);

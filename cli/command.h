@@ -34,6 +34,7 @@ Command add_bound(CLI::App& program);
 Command add_fix(CLI::App& program);
 Command add_report(CLI::App& program);
 Command add_train(CLI::App& program);
+Command add_completion(CLI::App& program);
 
 // What was typed, or what would have been typed to ask for the same; run_program() sets it.
 std::string& command_line();

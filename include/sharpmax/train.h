@@ -2,7 +2,7 @@
 // under others at sizes far beyond those of the training. The result says where each collapses, and why.
 //
 // A run is kept in a directory as it proceeds; a run that was interrupted or killed goes on with `resume` to
-// the same results. docs/train.md explains the tasks and what was found.
+// the same results. docs/reference/train.md explains the tasks and what was found.
 #pragma once
 
 #include <cstdint>

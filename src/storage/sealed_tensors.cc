@@ -45,7 +45,7 @@ void check_seal(const SafetensorsFile& file) {
   for (const SafetensorEntry& tensor : file.tensors()) sum += checksum_of(tensor.name, file.bytes(tensor));
   if (const std::string found = checksum_of(file.metadata(), sum); found != said->second)
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: at byte 0: the file has checksum {}; wanted {}, as its metadata say: it was damaged",
+                fmt::format("{}: at byte 0: the file has checksum {}; expected {}, as its metadata say: it was damaged",
                             file.name(), found, in_quotes(said->second)));
 }
 

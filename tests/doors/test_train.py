@@ -148,7 +148,7 @@ def test_a_diverging_loss_says_when_and_keeps_the_last_good_state(tmp_path):
 
 @pytest.mark.parametrize("arguments, words", [
     (["lokup"], ["there is no task 'lokup'", "did you mean lookup?"]),
-    (["zzzzzzzzz"], ["there is no task 'zzzzzzzzz'.", "lookup, majority, member"]),
+    (["zzzzzzzzz"], ["there is no task 'zzzzzzzzz'; the tasks are flipflop, lookup, majority, member"]),
     ([], ["TASK is missing; the tasks are flipflop, lookup"]),
     (["member", "--keys", "16"], ["--largest-size 16", "at most 0"]),
     (["flipflop", "--least-size", "1"], ["--least-size 1", "at least 2 items"]),

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "retrieval/task/settings_json.h"
+#include "retrieval/task/settings.h"
 #include "sharpmax/error.h"
 #include "storage/sealed_tensors.h"
 
@@ -96,9 +96,9 @@ class TensorReader {
   // The format's name first: who gives the wrong file shall not hear of checksums.
   void check(std::string_view wanted) const {
     if (!file_.metadata().contains("format"))
-      fail(fmt::format("the metadata have no 'format'; wanted {}", wanted));
+      fail(fmt::format("the metadata have no 'format'; expected {}", wanted));
     if (word("format") != wanted)
-      fail(fmt::format("the format is {}; wanted {}", in_quotes(word("format")), wanted));
+      fail(fmt::format("the format is {}; expected {}", in_quotes(word("format")), wanted));
     check_seal(file_);
   }
   std::uint64_t whole_number(const std::string& key) const {
@@ -106,7 +106,7 @@ class TensorReader {
     std::uint64_t value = 0;
     const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failed != std::errc{} || stop != text.data() + text.size())
-      fail(fmt::format("the {} is {}; wanted a whole number", key, in_quotes(text)));
+      fail(fmt::format("the {} is {}; expected a whole number", key, in_quotes(text)));
     return value;
   }
   TrainingSettings training() const {
@@ -120,7 +120,7 @@ class TensorReader {
     const SafetensorEntry* entry = file_.find(name);
     if (!entry) fail(fmt::format("there is no tensor {}", in_quotes(name)));
     if (entry->type != type || entry->shape != shape)
-      fail(fmt::format("at byte {}: tensor {} is {} of shape [{}]; wanted {} of shape [{}]",
+      fail(fmt::format("at byte {}: tensor {} is {} of shape [{}]; expected {} of shape [{}]",
                        entry->name_offset, in_quotes(name), name_of(entry->type),
                        fmt::join(entry->shape, ", "), name_of(type), fmt::join(shape, ", ")));
     std::vector<double> values(entry->elements);
@@ -128,7 +128,7 @@ class TensorReader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = type == SafetensorType::f64 ? at<double>(bytes, i) : at<float>(bytes, i);
       if (!std::isfinite(values[i]))
-        fail(fmt::format("at byte {}: tensor {} holds {}; wanted finite numbers",
+        fail(fmt::format("at byte {}: tensor {} holds {}; expected finite numbers",
                          entry->begin + i * size_of(type), in_quotes(name), values[i]));
     }
     return values;

@@ -7,6 +7,7 @@
 
 #include "base/in_quotes.h"
 #include "base/numbers.h"
+#include "normalizer/definition.h"
 #include "train/task/task_list.h"
 
 namespace sharpmax::train {
@@ -16,34 +17,11 @@ namespace {
   throw RequestError(ErrorCode::bad_argument, sentence);
 }
 
-// Number of letters to change, insert or remove.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, change}));
-    }
-  }
-  return row.back();
-}
-
 [[noreturn]] void refuse_name(std::string_view name) {
-  constexpr std::size_t kNear = 3;
-  std::string known, nearest;
-  std::size_t least = kNear + 1;
-  for (const TaskKind* kind : task_kinds()) {
-    known += (known.empty() ? "" : ", ") + std::string(kind->name);
-    if (const std::size_t far = distance(name, kind->name); far < least) {
-      least = far;
-      nearest = kind->name;
-    }
-  }
-  const std::string meant = nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
-  refuse(fmt::format("{}: there is no task {}{} The tasks are {}", operand("task"), in_quotes(name),
-                     meant.empty() ? "." : meant, known));
+  std::vector<std::string_view> known;
+  for (const TaskKind* kind : task_kinds()) known.push_back(kind->name);
+  refuse(fmt::format("{}: there is no task {}; the tasks are {}{}", operand("task"), in_quotes(name),
+                     joined(known), suggestion(name, known)));
 }
 
 // Sequence number that no batch reaches: the draw of a step's size.
