@@ -53,7 +53,7 @@ std::string command_to_resume() {
   for (std::size_t i = 0; i + 1 < call().more.size(); i += 2)
     if (!call().has(call().more[i])) words.insert(words.end(), {call().more[i], call().more[i + 1]});
   if (!call().has("--resume")) words.push_back("--resume");
-  if (call().words.front() == "retrieve") std::erase(words, "--overwrite");  // which would begin again
+  if (call().words.front() == "retrieve" || call().words.front() == "train") std::erase(words, "--overwrite");  // which would begin again
   return program() + quoted_words(words);
 }
 

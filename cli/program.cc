@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kFooter =
     "See it, know where it happens, fix it:\n"
     "  sharpmax retrieve                        train a head; watch it fail or hold\n"
+    "  sharpmax train lookup                    the same for a small transformer\n"
     "  sharpmax audit MODEL --text FILE         at which length heads go blunt\n"
     "  sharpmax audit MODEL --probe lookup      whether it still finds one key\n"
     "  sharpmax fix MODEL --text FILE           whether a normalizer helps\n"
@@ -112,7 +113,8 @@ int run_program(std::span<const std::string> words) {
   const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
                               add_fit(program),        add_inspect(program), add_run(program),
                               add_perplexity(program), add_audit(program),   add_bound(program),
-                              add_fix(program),        add_report(program),  add_completion(program)};
+                              add_fix(program),        add_report(program),  add_train(program),
+                              add_completion(program)};
 
   for (const Command& command : commands) command.words->group("Commands");
   check_all_values(program, typed);

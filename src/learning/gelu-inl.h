@@ -1,23 +1,33 @@
-// GELU in its tanh form and its derivative, for vectors of float or double.
+// GELU in its tanh form and its derivative, for vectors of float or double; and a loop over vectors.
 //
 //   GELU(x) = x s, s = 1 / (1 + exp(-u)), u = 2 sqrt(2 / pi) (x + 0.044715 x^3)
-#if defined(SHARPMAX_RETRIEVAL_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef SHARPMAX_RETRIEVAL_GELU_INL_H_
-#undef SHARPMAX_RETRIEVAL_GELU_INL_H_
+#if defined(SHARPMAX_LEARNING_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SHARPMAX_LEARNING_GELU_INL_H_
+#undef SHARPMAX_LEARNING_GELU_INL_H_
 #else
-#define SHARPMAX_RETRIEVAL_GELU_INL_H_
+#define SHARPMAX_LEARNING_GELU_INL_H_
 #endif
 
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "retrieval/head/folded.h"
+#include "learning/kernels.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace sharpmax::retrieval {
+namespace sharpmax::learning {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+// body(vector index) for whole vectors, then the rest one by one with a tag of one lane.
+template <class Real, class Body>
+HWY_INLINE void for_each_vector(std::size_t n, const Body& body) {
+  const hn::ScalableTag<Real> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t j = 0;
+  for (; j + lanes <= n; j += lanes) body(d, j);
+  for (; j < n; ++j) body(hn::CappedTag<Real, 1>(), j);
+}
 
 // Beyond this exp(-u) is infinite in the type and s is 0 at any rate.
 template <class Real>
@@ -46,7 +56,7 @@ HWY_INLINE GeluWithSlope<V> gelu_with_slope(D d, V x) {
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
-}  // namespace sharpmax::retrieval
+}  // namespace sharpmax::learning
 HWY_AFTER_NAMESPACE();
 
 #endif  // per-target include guard
