@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/report_files.h"
 #include "sharpmax/normalizer.h"
+#include "sharpmax/report.h"
 
 namespace sharpmax::cli {
 

@@ -14,6 +14,7 @@
 #include "cli/attend.h"
 #include "cli/console.h"
 #include "cli/demo_report.h"
+#include "cli/door.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "sharpmax/attention.h"
@@ -143,7 +144,8 @@ int run_demo(const AttendOptions& options) {
   }
   const DemoSetting setting{.gap = options.gap, .seed = options.seed, .features = kFeatures};
   const Json results = demo_json(rows, setting);
-  write_report_files(files, results);
+  ConsoleListener listener;
+  write_report_files(files, {&results, 1}, listener);
   if (!options.json.empty()) deliver(options.json, json_text(results));
   if (options.json != "-") print_demo_tables(rows, sizes, setting);
   return kOk;

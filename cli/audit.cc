@@ -1,16 +1,58 @@
-// `sharpmax audit`: every head of a model on a text, by length; or paper B's analyses of it; or a probe.
+// `audit`: every head of a model on a text, by length; or paper B's analyses of it; or a probe.
 #include "sharpmax/audit.h"
+
+#include <fmt/format.h>
 
 #include "audit/job/audit_forms.h"
 #include "cli/audit_report.h"
-#include "cli/door.h"
-#include "cli/fields.h"
 #include "cli/table.h"
+#include "cli/verbs.h"
+#include "job/field_values.h"
 
 namespace sharpmax::cli {
 namespace {
 
-constexpr const char* kFooter =
+// Runs one form; people get text(result, colour).
+template <class Request, class Job, class Text>
+Outcome run_form(const Caller& caller, const ReportFiles& pictures, Request request, const Job& job, const Text& text) {
+  request.command = caller.command;
+  const auto result = job(request, caller.listener);
+  Json results = to_json(result);
+  write_report_files(pictures, {&results, 1}, caller.listener);
+  return {std::move(results), [result, text](bool colour) { return text(result, colour); }};
+}
+
+[[noreturn]] void refuse_pair(std::string_view one, const char* verb, std::string_view other) {
+  throw RequestError(ErrorCode::bad_argument, fmt::format("{} {} {}", named(one), verb, named(other)));
+}
+
+void exclude(const Given& given, std::string_view form, std::initializer_list<const char*> others) {
+  if (!given.contains(form)) return;
+  for (const char* other : others)
+    if (given.contains(other)) refuse_pair(form, "excludes", other);
+}
+
+// Fields that only one form respects are refused beside another.
+void check_together(const Given& given) {
+  exclude(given, "head", {"all"});
+  exclude(given, "analysis", {"excerpts", "threshold", "sketch", "all", "head", "resume", "block"});
+  exclude(given, "probe",
+          {"text", "text_string", "tokens", "special", "excerpts", "threshold", "sketch", "all", "head", "analysis"});
+  const auto need = [&](std::string_view form) {
+    return [&given, form](const Field& field, const auto&) {
+      if (given.contains(field.name) && !given.contains(form)) refuse_pair(field.name, "requires", form);
+    };
+  };
+  const AnalysisChoices analysis;
+  AnalysisChoices::each_field(analysis, need("analysis"));
+  const ProbeQuestions probe;
+  ProbeQuestions::each_field(probe, need("probe"));
+}
+
+}  // namespace
+
+const char* const AuditVerb::kSummary = "Every head of a model, and where it goes blunt";
+const char* const AuditVerb::kFooter =
     "Excerpts of the text are read once each, to the longest length; rows in the last\n"
     "quarter of every length are kept on the way. \"Outside\" leaves the first token\n"
     "out, on which many heads put their weight. With --json FILE results are saved as\n"
@@ -26,107 +68,47 @@ constexpr const char* kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt -o report.html\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
 
-// What is printed of an audit by length.
-struct View {
-  bool all = false;
-  std::string head;
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, const Visit& visit) {
-    visit({"all", "", "Results", "Print every head, not only the worst"}, self.all);
-    visit({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}, self.head);
-  }
-};
-
-// The options of all three forms. Those that forms have in common are in `audit`.
-struct Words {
-  AuditRequest audit;
-  AnalysisChoices analysis;
-  ProbeQuestions probe;
-  View view;
-  Pictures pictures;
-};
-
-// Runs one form, and delivers its result; people get text(result).
-template <class Request, class Job, class Text>
-int run_form(const Words& words, Request& request, CallFiles files, const Job& job, const Text& text) {
-  const Delivery delivery{takes_standard_output(request.saving.json), words.pictures.files};
-  check_pictures(std::move(files), delivery.pictures);
-  request.command = command_line();
-  if constexpr (requires { request.text; }) read_standard_input(request.text);
-  ConsoleListener listener;
-  const auto result = job(request, listener);
-  deliver(delivery, to_json(result), [&] { return text(result); });
-  return kOk;
+AnalysisRequest AuditVerb::analysis_request() const {
+  return {.model = audit.model,
+          .text = audit.text,
+          .lengths = audit.lengths,
+          .choices = analysis,
+          .saving = audit.saving};
 }
 
-int run_by_length(Words& words) {
-  AuditRequest& request = words.audit;
-  check_fields(request);  // as given
-  std::optional<HeadPlace> head;
-  if (!words.view.head.empty()) {  // a wrong head is known before the work
-    const Model model(request.model);
-    request.model.opened = model.request().opened;
-    head = parse_head(words.view.head, model.layers(), model.heads());
+ProbeRequest AuditVerb::probe_request() const {
+  return {.model = audit.model, .lengths = audit.lengths, .questions = probe, .saving = audit.saving};
+}
+
+void AuditVerb::check(const Given& given) const {
+  check_together(given);
+  const auto files = [](const auto& request) { return files_of(request, request.saving.overwrite, kAuditSchema); };
+  check_pictures(!analysis.analysis.empty() ? files(analysis_request())
+                 : !probe.probe.empty()     ? files(probe_request())
+                                            : files_of_audit(audit),
+                 pictures);
+}
+
+Outcome AuditVerb::run_by_length(const Caller& caller) {
+  check_fields(audit);  // as given
+  std::optional<HeadPlace> place;
+  if (!head.empty()) {  // a wrong head is known before the work
+    const Model model(audit.model);
+    audit.model.opened = model.request().opened;
+    place = parse_head(head, model.layers(), model.heads());
   }
-  const bool text_alone = request.saving.json.empty() && !words.pictures.files.wanted() && !is_heard();
-  if (text_alone) request.sketch = 0;  // the text does not show them
-  return run_form(words, request, files_of_audit(request), audit_model, [&](const AuditResult& result) {
-    return head ? text_of(result, *head, colour_wanted()) : text_of(result, words.view.all, colour_wanted());
+  const bool text_alone = audit.saving.json.empty() && !pictures.wanted() && !caller.reads_results;
+  if (text_alone) audit.sketch = 0;  // the text does not show them
+  return run_form(caller, pictures, audit, audit_model, [place, every = all](const AuditResult& result, bool colour) {
+    return place ? text_of(result, *place, colour) : text_of(result, every, colour);
   });
 }
 
-int run(Words& words) {
-  const AuditRequest& common = words.audit;
-  const auto files = [](const auto& request) { return files_of(request, request.saving.overwrite, kAuditSchema); };
-  const auto text = [](const auto& result) { return text_of(result, colour_wanted()); };
-  if (!words.analysis.analysis.empty()) {
-    AnalysisRequest request{.model = common.model,
-                            .text = common.text,
-                            .lengths = common.lengths,
-                            .choices = words.analysis,
-                            .saving = common.saving};
-    return run_form(words, request, files(request), analyze_model, text);
-  }
-  if (!words.probe.probe.empty()) {
-    ProbeRequest request{
-        .model = common.model, .lengths = common.lengths, .questions = words.probe, .saving = common.saving};
-    return run_form(words, request, files(request), probe_model, text);
-  }
-  return run_by_length(words);
-}
-
-// Options that only one form respects are refused beside another.
-void exclude(CLI::App& app, const Words& words) {
-  const auto option = [&](std::string_view name) { return app.get_option(std::string(name)); };
-  option("--head")->excludes(option("--all"));
-  for (const char* other : {"--excerpts", "--threshold", "--sketch", "--all", "--head", "--resume", "--block"})
-    option("--analysis")->excludes(option(other));
-  for (const char* other :
-       {"--text", "--tokens", "--special", "--excerpts", "--threshold", "--sketch", "--all", "--head", "--analysis"})
-    option("--probe")->excludes(option(other));
-  const auto need = [&](std::string_view form) {
-    return [&, form](const Field& field, const auto&) {
-      if (field.name != form) option(option_of(field.name))->needs(option(option_of(form)));
-    };
-  };
-  AnalysisChoices::each_field(words.analysis, need("analysis"));
-  ProbeQuestions::each_field(words.probe, need("probe"));
-}
-
-}  // namespace
-
-Command add_audit(CLI::App& program) {
-  const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("audit", "Every head of a model, and where it goes blunt");
-  app->footer(kFooter);
-  add_fields(*app, words->audit);
-  add_fields(*app, words->view);
-  add_fields(*app, words->pictures);
-  add_fields(*app, words->analysis);
-  add_fields(*app, words->probe);
-  exclude(*app, *words);
-  return {app, [words] { return run(*words); }};
+Outcome AuditVerb::run(const Caller& caller) {
+  const auto text = [](const auto& result, bool colour) { return text_of(result, colour); };
+  if (!analysis.analysis.empty()) return run_form(caller, pictures, analysis_request(), analyze_model, text);
+  if (!probe.probe.empty()) return run_form(caller, pictures, probe_request(), probe_model, text);
+  return run_by_length(caller);
 }
 
 }  // namespace sharpmax::cli

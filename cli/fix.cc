@@ -1,12 +1,11 @@
-// `sharpmax fix`: candidates tried on one part of a text and of a task, and judged on the other.
+// `fix`: candidates tried on one part of a text and of a task, and judged on the other.
 #include "sharpmax/fix.h"
 
 #include <fmt/format.h>
 
 #include "base/in_quotes.h"
-#include "cli/door.h"
-#include "cli/fields.h"
 #include "cli/table.h"
+#include "cli/verbs.h"
 
 namespace sharpmax::cli {
 
@@ -14,9 +13,8 @@ namespace sharpmax::cli {
 std::string text_of(const FixResult& result, bool colour);
 std::string how_to_use(const FixResult& result, const FixRequest& request);
 
-namespace {
-
-constexpr const char* kFooter =
+const char* const FixVerb::kSummary = "Try normalizers on a real model; say which helps, or that none does";
+const char* const FixVerb::kFooter =
     "Candidates are tried on one part of the text and the questions. The best by\n"
     "--for is then tested once on the other part. Unless that shows it to be better,\n"
     "the answer is to leave the model as it is. With --json FILE every finished trial\n"
@@ -34,41 +32,23 @@ constexpr const char* kFooter =
     "  sharpmax fix SmolLM2.gguf --text book.txt --task questions.jsonl\n"
     "  sharpmax run SmolLM2.gguf --normalizers table.json --prompt \"...\"";
 
-struct Words {
-  FixRequest request;
-  Pictures pictures;
-};
-
-CallFiles files_of_fix(const FixRequest& request) {
-  return files_of(request, request.saving.overwrite, kFixSchema)
-      .writes(named("table"), request.table, results_kind("sharpmax.normalizers/1"));
+void FixVerb::check(const Given&) const {
+  if (pictures.page.ends_with(".json"))
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{}: {} writes the report, a page; {} writes the table of normalizers",
+                                   named("report", escaped(pictures.page)), named("report"), named("table")));
+  check_pictures(files_of(request, request.saving.overwrite, kFixSchema)
+                     .writes(named("table"), request.table, results_kind("sharpmax.normalizers/1")),
+                 pictures);
 }
 
-int run(Words& words) {
-  FixRequest& request = words.request;
-  const Delivery delivery{takes_standard_output(request.saving.json), words.pictures.files};
-  if (delivery.pictures.page.ends_with(".json"))
-    throw Error(ErrorCode::bad_argument, fmt::format("-o {}: -o writes the report, a page; --table writes the table of "
-                                                     "normalizers",
-                                                     in_quotes(delivery.pictures.page)));
-  check_pictures(files_of_fix(request), delivery.pictures);
-  read_standard_input(request.text);
-  request.command = command_line();
-  ConsoleListener listener;
-  const FixResult result = fix(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + how_to_use(result, request); });
-  return kOk;
-}
-
-}  // namespace
-
-Command add_fix(CLI::App& program) {
-  const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("fix", "Try normalizers on a real model; say which helps, or that none does");
-  app->footer(kFooter);
-  add_fields(*app, words->request);
-  add_fields(*app, words->pictures);
-  return {app, [words] { return run(*words); }};
+Outcome FixVerb::run(const Caller& caller) {
+  request.command = caller.command;
+  const FixResult result = fix(request, caller.listener);
+  Json results = to_json(result);
+  write_report_files(pictures, {&results, 1}, caller.listener);
+  return {std::move(results),
+          [result, asked = request](bool colour) { return text_of(result, colour) + how_to_use(result, asked); }};
 }
 
 }  // namespace sharpmax::cli

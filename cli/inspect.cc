@@ -1,16 +1,17 @@
-// `sharpmax inspect`: what a model file holds, whether it runs here, and whether its weights are numbers.
+// `inspect`: what a model file holds, whether it runs here, and whether its weights are numbers.
 #include "sharpmax/inspect.h"
 
-#include "cli/door.h"
-#include "cli/fields.h"
 #include "cli/inspect_report.h"
-#include "cli/outputs.h"
 #include "cli/table.h"
+#include "cli/verbs.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
-namespace {
 
-constexpr const char* kFooter =
+const char* const InspectVerb::kSummary =
+    "What is in a model file: its architecture, shape, tokenizer, types, tensors and metadata, and whether it "
+    "runs here.";
+const char* const InspectVerb::kFooter =
     "MODEL is a GGUF file, a .safetensors file, the index of its shards, or a folder\n"
     "as Hugging Face saves it. Files are told apart by what is in them; pickles\n"
     "(.bin, .pt) are never read.\n"
@@ -21,39 +22,20 @@ constexpr const char* kFooter =
     "  sharpmax inspect model.gguf --check     exit 1 if a weight is NaN or infinite\n"
     "  sharpmax inspect model.gguf --json - | jq .shape";
 
-struct InspectWords {
-  InspectRequest request;
-  std::string json;
-  bool tensors = false, overwrite = false;
-};
-
-int run(const InspectWords& words) {
-  files_of(words.request, words.overwrite, kInspectSchema)
-      .writes("--json", words.json, results_kind(kInspectSchema))
+void InspectVerb::check(const Given&) const {
+  files_of(request, file.overwrite, kInspectSchema)
+      .writes(named("json"), file.json, results_kind(kInspectSchema))
       .check();
-  ConsoleListener listener;
-  const InspectResult result = inspect(words.request, listener);
-  const Json found = to_json(result);
-  hand_over([&] { return found; });
-  if (!words.json.empty()) deliver(words.json, json_text(found));
-  if (words.json != "-") print(inspect_report(found, words.tensors, colour_wanted()));
-  return result.check && !result.check->bad.empty() ? kCheckFailed : kOk;
 }
 
-}  // namespace
-
-Command add_inspect(CLI::App& program) {
-  const auto words = std::make_shared<InspectWords>();
-  CLI::App* app = program.add_subcommand("inspect",
-                                         "What is in a model file: its architecture, shape, tokenizer, "
-                                         "types, tensors and metadata, and whether it runs here.");
-  app->footer(kFooter);
-  add_fields(*app, words->request);
-  app->add_flag("--tensors", words->tensors,
-                "Every tensor (default: one line for those that differ in the layer alone)");
-  add_json_option(*app, words->json, kInspectSchema, "Results");
-  add_overwrite_option(*app, words->overwrite, "Results");
-  return {app, [words] { return run(*words); }};
+Outcome InspectVerb::run(const Caller& caller) {
+  const InspectResult result = inspect(request, caller.listener);
+  Outcome outcome{.results = to_json(result), .ok = !result.check || result.check->bad.empty(), .written = json_text};
+  if (!file.json.empty()) write_text(file.json, outcome.written(outcome.results));
+  outcome.text = [found = outcome.results, every = tensors](bool colour) {
+    return inspect_report(found, every, colour);
+  };
+  return outcome;
 }
 
 }  // namespace sharpmax::cli

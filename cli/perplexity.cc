@@ -1,28 +1,15 @@
-// `sharpmax perplexity`: how well a model predicts a text, by how much of it it has seen.
+// `perplexity`: how well a model predicts a text, by how much of it the model has seen.
 #include "sharpmax/perplexity.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "cli/door.h"
-#include "cli/fields.h"
 #include "cli/table.h"
+#include "cli/verbs.h"
 
 namespace sharpmax::cli {
 namespace {
-
-constexpr const char* kFooter =
-    "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
-    "With --json FILE every finished chunk is saved immediately; after an interrupt\n"
-    "or a kill, --resume goes on from there to the same answer.\n"
-    "\n"
-    "Examples:\n"
-    "  sharpmax perplexity SmolLM2.gguf --text book.txt --length 2048 --tokens 8192\n"
-    "  sharpmax perplexity SmolLM2.gguf --text book.txt --normalizer adaptive \\\n"
-    "      -o losses.html\n"
-    "  sharpmax perplexity SmolLM2.gguf --text book.txt --context 12288 \\\n"
-    "      --rope-scaling ntk:1.5 --json ntk.json --resume";
 
 std::vector<Cell> row_of(const PositionBucket& b, const std::string& label, Ink ink) {
   const std::string interval = std::isnan(b.low) ? "" : fmt::format("{:.3f} to {:.3f}", b.low, b.high);
@@ -47,32 +34,31 @@ std::string text_of(const PerplexityResult& result, bool colour) {
                                           100.0 * result.likeliest_right());
 }
 
-struct Words {
-  PerplexityRequest request;
-  Pictures pictures;
-};
-
-int run(Words& words) {
-  PerplexityRequest& request = words.request;
-  const Delivery delivery{takes_standard_output(request.saving.json), words.pictures.files};
-  check_pictures(files_of(request, request.saving.overwrite, kPerplexitySchema), delivery.pictures);
-  read_standard_input(request.text);
-  request.command = command_line();
-  ConsoleListener listener;
-  const PerplexityResult result = perplexity(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()); });
-  return kOk;
-}
-
 }  // namespace
 
-Command add_perplexity(CLI::App& program) {
-  const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("perplexity", "A model's loss on a text, by position");
-  app->footer(kFooter);
-  add_fields(*app, words->request);
-  add_fields(*app, words->pictures);
-  return {app, [words] { return run(*words); }};
+const char* const PerplexityVerb::kSummary = "A model's loss on a text, by position";
+const char* const PerplexityVerb::kFooter =
+    "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
+    "With --json FILE every finished chunk is saved immediately; after an interrupt\n"
+    "or a kill, --resume goes on from there to the same answer.\n"
+    "\n"
+    "Examples:\n"
+    "  sharpmax perplexity SmolLM2.gguf --text book.txt --length 2048 --tokens 8192\n"
+    "  sharpmax perplexity SmolLM2.gguf --text book.txt --normalizer adaptive \\\n"
+    "      -o losses.html\n"
+    "  sharpmax perplexity SmolLM2.gguf --text book.txt --context 12288 \\\n"
+    "      --rope-scaling ntk:1.5 --json ntk.json --resume";
+
+void PerplexityVerb::check(const Given&) const {
+  check_pictures(files_of(request, request.saving.overwrite, kPerplexitySchema), pictures);
+}
+
+Outcome PerplexityVerb::run(const Caller& caller) {
+  request.command = caller.command;
+  const PerplexityResult result = perplexity(request, caller.listener);
+  Json results = to_json(result);
+  write_report_files(pictures, {&results, 1}, caller.listener);
+  return {std::move(results), [result](bool colour) { return text_of(result, colour); }};
 }
 
 }  // namespace sharpmax::cli

@@ -178,6 +178,18 @@ TEST_F(JobsOnAModel, AnInterruptedJobGoesOnToTheSameResult) {
   EXPECT_EQ(Json::parse(read_text(request.saving.json)).at("chunks").dump(), whole.at("chunks").dump());
 }
 
+TEST_F(JobsOnAModel, ATextInMemoryGivesTheResultsOfItsFile) {
+  PerplexityRequest request = perplexity_request();
+  const Json of_file = to_json(perplexity(request));
+  request.text.text_string = read_text(request.text.text);
+  EXPECT_THROW(perplexity(request), RequestError);  // both
+  request.text.text.clear();
+  const PerplexityResult result = perplexity(request);
+  EXPECT_EQ(to_json(result).at("chunks").dump(), of_file.at("chunks").dump());
+  EXPECT_EQ(result.settings.text, "-");
+  EXPECT_NE(result.provenance.command.find(" --text - "), std::string::npos) << result.provenance.command;
+}
+
 TEST_F(JobsOnAModel, AnOutputNeverReplacesAnInput) {
   PerplexityRequest request = perplexity_request();
   for (const std::string& input : {request.model.model, request.text.text}) {

@@ -8,18 +8,15 @@ import os
 import typing
 
 from .. import _core
-from ._run import Outcome, told_in_python
+from ._run import Outcome
 from ._tables import Table
-from ._words import Path
+from ._values import Path
 
 Json = typing.Dict[str, typing.Any]
 
 
 def _check_output(path: Path, kind: str, overwrite: bool, source: bytes) -> None:
-    try:
-        _core.check_output("path", os.fsencode(path), kind, overwrite, source)
-    except ValueError as error:
-        raise told_in_python(error, ("overwrite",)) from None
+    _core.check_output("path", os.fsencode(path), kind, overwrite, source)
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -181,4 +178,4 @@ def load_result(path: Path) -> Result:
     return result
 
 
-__all__ = ["Json", "ReportedResult", "Result", "load_result", "result_class", "results_of", "told_in_python"]
+__all__ = ["Json", "ReportedResult", "Result", "load_result", "result_class", "results_of"]

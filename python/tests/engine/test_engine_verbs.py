@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 
 import numpy as np
@@ -34,8 +35,8 @@ def same(result, tmp_path, *words):
 def test_bounds_of_a_spread(tmp_path):
     rules = ["softmax", sharpmax.Normalizer("top_k:k=4")]
     found = sharpmax.bound(spread=5.69, n=[16, 1e6], normalizer=rules, peak=0.5, level=-2)
-    words = "bound --spread 5.69 --n 16,1000000 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2"
-    assert str(found) == same(found, tmp_path, *words.split())
+    words = "bound --spread 5.69 --n 16,1000000 --normalizer 'softmax;top_k:k=4' --peak 0.5 --level=-2"
+    assert str(found) == same(found, tmp_path, *shlex.split(words))
     assert found.command == f"sharpmax {words}" and found.sizes == [16, 1_000_000]
     assert found.highest["softmax"][16] == pytest.approx(1 / (1 + 15 * np.exp(-5.69)))
     assert found.lowest["softmax"][16] == 1 / 16 and found.lost_from == {"softmax": 297.0, "top_k:k=4": None}
@@ -105,7 +106,7 @@ def test_an_audit_of_a_text_that_is_no_file(tiny):
     found = sharpmax.audit(tiny, text_string=text, lengths=[32])
     by_file = sharpmax.audit(tiny, tiny / "text.txt", lengths=[32])
     assert found.data["attention"] == by_file.data["attention"] and found.data["settings"]["text"] == "-"
-    with pytest.raises(ValueError, match="^text and text_string were both given; one was wanted$"):
+    with pytest.raises(ValueError, match="^text and text_string were both given; give one of them$"):
         sharpmax.audit(tiny, tiny / "text.txt", text_string=text)
 
 

@@ -224,7 +224,7 @@ InspectResult inspect(const InspectRequest& request, Listener& listener) {
   result.types = types_of(result.tensors);
   if (request.check) {  // which reads all of it anyway
     result.sha256 = model::checksum_of(file, listener);
-    result.check = model::check_weights(file, request.model.threads, listener);
+    result.check = model::check_weights(file, request.model.threads.value_or(0), listener);
   }
   result.metadata = model::metadata_json(file).dump(-1, ' ', false, Json::error_handler_t::replace);
   return result;

@@ -75,7 +75,7 @@ InspectResult::Check check_weights(const ModelFile& file, int threads, Listener&
       check.bad.push_back({tensor.name, found.nan, found.infinite, elements_of(tensor), found.first});
     done += tensor.bytes.size();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-    listener.on_progress("looking at every weight: " + share_left(static_cast<double>(done), static_cast<double>(bytes),
+    listener.proceed("looking at every weight: " + share_left(static_cast<double>(done), static_cast<double>(bytes),
                                                                   seconds.count()));
   }
   listener.on_progress("");

@@ -94,7 +94,7 @@ SessionSettings session_settings(const Model& model, const ModelRequest& request
   SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = cache_type(request.cache);
-  settings.threads = request.threads;
+  settings.threads = request.threads.value_or(0);
   settings.block = request.block;
   settings.normalizers = table_of(model, request);
   settings.on_layer = [&listener] { listener.on_pause(); };
@@ -134,7 +134,7 @@ std::string checksum_of(const ModelFile& file, Listener& listener) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (seconds <= kPatience) return;
     told = true;
-    listener.on_progress("checksum of the model: " +
+    listener.proceed("checksum of the model: " +
                          share_left(static_cast<double>(done), static_cast<double>(whole), seconds));
   });
   if (told) listener.on_progress("");
@@ -205,7 +205,7 @@ ModelSettings model_settings_in(const Json& json) {
 }
 
 Model::Model(const ModelRequest& request)
-    : path_(request.model), model_(std::make_shared<const model::Model>(model::open_model(request))) {}
+    : path_(request.model), model_(model::shared_model(request)) {}
 
 std::int64_t Model::layers() const noexcept { return model_->configuration().layers; }
 std::int64_t Model::heads() const noexcept { return model_->configuration().heads; }

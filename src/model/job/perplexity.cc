@@ -99,7 +99,7 @@ PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener
 
   PerplexityResult result{.provenance = provenance_of(request.command, command_of("perplexity", request)),
                           .settings = {.model = model::settings_of(*model, request.model, listener),
-                                       .text = request.text.text,
+                                       .text = model::text_name(request.text),
                                        .tokens = count,
                                        .fingerprint = fmt::format("{:016x}", model::fingerprint_of(tokens)),
                                        .length = length,
@@ -121,7 +121,7 @@ PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener
         *model, std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part)));
     result.chunks.push_back(model::chunk_losses(*session, chunk, first, [&](std::int64_t done) {
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (done % 32 == 0) listener.on_progress(progress_sentence(first - before + done, count - before, seconds));
+      if (done % 32 == 0) listener.proceed(progress_sentence(first - before + done, count - before, seconds));
     }));
     save();
   }

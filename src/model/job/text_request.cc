@@ -30,6 +30,9 @@ void check_utf8(std::string_view text, const std::string& name) {
 std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
   if (request.text.empty() && !request.text_string)
     throw RequestError(ErrorCode::bad_argument, fmt::format("no text was given; {} must name one", given("text", "FILE")));
+  if (request.text_string && text_name(request) != "-")
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{} and {} were both given; give one of them", named("text"), named("text_string")));
   const std::string text = request.text_string ? *request.text_string : read_text(request.text);
   check_utf8(text, request.text_string ? "the text" : request.text);
   const auto special = request.special ? SpecialText::as_tokens : SpecialText::as_text;
@@ -39,6 +42,10 @@ std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std
     throw Error(ErrorCode::bad_argument,
                 fmt::format("the text has {} tokens; it must have at least {}", tokens.size(), least));
   return tokens;
+}
+
+std::string text_name(const TextRequest& request) {
+  return request.text.empty() && request.text_string ? "-" : request.text;
 }
 
 std::int64_t tokens_before_text(const Model& model) {
