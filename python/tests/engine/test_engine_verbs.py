@@ -147,6 +147,13 @@ def test_perplexity_under_a_table_of_normalizers(tiny, tmp_path):
     assert found.loss == pytest.approx(np.concatenate(found.losses).mean()) and found.perplexity == np.exp(found.loss)
 
 
+def test_perplexity_of_a_part_of_a_text(tiny, tmp_path):
+    whole = sharpmax.perplexity(tiny, tiny / "text.txt", length=25)
+    part = sharpmax.perplexity(tiny, tiny / "text.txt", length=25, skip=50, tokens=50)
+    assert part.data["chunks"] == whole.data["chunks"][2:4]
+    same(part, tmp_path, "perplexity", tiny, "--text", tiny / "text.txt", "--length", 25, "--skip", 50, "--tokens", 50)
+
+
 def test_the_page_that_a_verb_writes_is_that_of_its_result(tiny, tmp_path):
     def written(verb, *operands, **keywords):
         found = verb(*operands, **keywords, report=tmp_path / "page.html", figures=tmp_path / verb.__name__)
