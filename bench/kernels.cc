@@ -115,57 +115,17 @@ void backward(benchmark::State& state, const std::string& normalizer, Shape shap
               ParameterGradients parameters) {
   Workload work(shape, causal);
   const AnyNormalizer rule = AnyNormalizer::parse(normalizer);
-  const Extents<3> rows{1, shape.heads, shape.queries};
-  std::vector<double> log_partition(static_cast<std::size_t>(shape.heads * shape.queries));
-  std::vector<double> temperature(log_partition.size());
-  RowStatistics statistics;
-  statistics.log_partition = {log_partition.data(), rows};
-  statistics.temperature = {temperature.data(), rows};
-  attend(work.request, rule, work.out_view(), &statistics);
-
-  const Saved saved{.out = TensorView<const float, 4>(work.out_view()),
-                    .log_partition = statistics.log_partition,
-                    .temperature = statistics.temperature};
-  std::vector<float> d_query(work.query.size()), d_key(work.key.size()), d_value(work.value.size());
-  AttentionGradients gradients;
-  gradients.query = TensorView<float, 4>(d_query.data(), work.query_extents());
-  gradients.key = TensorView<float, 4>(d_key.data(), work.key_extents());
-  gradients.value = TensorView<float, 4>(d_value.data(), work.key_extents());
-  const auto count = static_cast<std::int64_t>(rule.parameters().size());
-  std::vector<double> d_parameters(static_cast<std::size_t>(count * shape.heads));
-  if (parameters == ParameterGradients::yes)
-    gradients.parameters = {d_parameters.data(), {count, shape.heads}};
-  const TensorView<const float, 4> d_out(work.d_out.data(), work.query_extents());
-  for (auto _ : state) attend_backward(work.request, rule, d_out, gradients, saved);
-  count_flops(state, work.flops(5));
-}
-
-// One statistic of every row beside the output, or a few, or none: what watching costs.
-void statistics(benchmark::State& state, const std::string& which, Shape shape) {
-  Workload work(shape, Causal::bottom_right);
-  const Extents<3> rows{1, shape.heads, shape.queries};
-  const Extents<4> gap_extents{1, shape.heads, shape.queries, static_cast<std::int64_t>(kGapOctaves.size())};
-  const auto count = static_cast<std::size_t>(shape.heads * shape.queries);
-  std::vector<std::vector<double>> numbers(8, std::vector<double>(count));
-  std::vector<std::vector<std::int64_t>> integers(2, std::vector<std::int64_t>(count));
-  std::vector<std::int64_t> gap_counts(count * kGapOctaves.size());
   const auto asked = [&](const char* name) {
     const bool watched =
         which == "watch" &&
         std::string("entropy peak_weight support gap_counts").find(name) != std::string::npos;
     return which == "all" || which == name || watched;
   };
-  RowStatistics wanted;
-  if (asked("entropy")) wanted.entropy = {numbers[0].data(), rows};
-  if (asked("peak_weight")) wanted.peak_weight = {numbers[1].data(), rows};
-  if (asked("effective_support")) wanted.effective_support = {numbers[2].data(), rows};
-  if (asked("mass")) wanted.mass = {numbers[3].data(), rows};
-  if (asked("score_spread")) wanted.score_spread = {numbers[4].data(), rows};
-  if (asked("first_weight")) wanted.first_weight = {numbers[5].data(), rows};
-  if (asked("peak_key")) wanted.peak_key = {integers[0].data(), rows};
-  if (asked("support")) wanted.support = {integers[1].data(), rows};
-  if (asked("gap_counts")) wanted.gap_counts = {gap_counts.data(), gap_extents};
-  for (auto _ : state) attend(work.request, Softmax{}, work.out_view(), which == "none" ? nullptr : &wanted);
+  WantedStatistics wanted{.gap_counts = asked("gap_counts")};
+  each_row_statistic([&](const auto& statistic) { wanted.*statistic.wish = asked(statistic.name()); });
+  OwnedStatistics found(wanted, {1, shape.heads, shape.queries, shape.keys});
+  const RowStatistics views = found.views();
+  for (auto _ : state) attend(work.request, Softmax{}, work.out_view(), which == "none" ? nullptr : &views);
   count_flops(state, work.flops(2));
 }
 

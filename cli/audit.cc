@@ -12,6 +12,47 @@
 namespace sharpmax::cli {
 namespace {
 
+// A blunt head need not make answers wrong: only a probe shows that.
+std::string next_of(const AuditResult& result, const AuditRequest& request) {
+  const Findings& f = *result.findings;
+  const auto length = [&](std::size_t i) { return grouped(static_cast<std::int64_t>(f.lengths[i])); };
+  const std::size_t last = f.lengths.size() - 1;
+  const std::string answer =
+      last == 0 ? fmt::format("In short: {} of {} heads are blunt at {} tokens.", f.blunt_heads[0], f.by_head.size(), length(0))
+                : fmt::format("In short: {} of {} heads are blunt at {} tokens, {} at {}.", f.blunt_heads[last],
+                              f.by_head.size(), length(last), f.blunt_heads[0], length(0));
+  return closing(answer, "Blunt heads need not make answers wrong. To see whether the model still finds one key",
+                 "audit " + quoted_word(request.model.model) + " --probe lookup");
+}
+
+std::string next_of(const AnalysisResult& result, const AnalysisRequest& request) {
+  std::int64_t hold = 0, open = 0;
+  const auto& findings = result.analysis->findings;
+  for (const PaperFinding& finding : findings) {
+    hold += finding.holds.value_or(false) ? 1 : 0;
+    open += finding.holds ? 0 : 1;
+  }
+  const std::string undecided = open == 0 ? "" : fmt::format(", {} not decided", open);
+  return closing(fmt::format("In short: {} of the paper's {} findings hold for this model and text{}.", hold, findings.size(),
+                             undecided),
+                 "To see every head by length", "audit " + quoted_word(request.model.model) + " --text " +
+                                                    text_word(request.text));
+}
+
+std::string next_of(const ProbeResult& result, const ProbeRequest& request) {
+  if (result.lengths.empty()) return "";
+  const ProbedLength &first = result.lengths.front(), &last = result.lengths.back();
+  const std::string model = quoted_word(request.model.model);
+  std::string answer = fmt::format("In short: {} of {} right at {} tokens", last.right, last.questions, grouped(last.length));
+  if (result.lengths.size() > 1)
+    answer += fmt::format(", {} of {} at {}: {}", first.right, first.questions, grouped(first.length),
+                          last.high < first.low   ? "fewer with length"
+                          : last.low > first.high ? "more with length"
+                                                  : "no difference is shown");
+  return closing(answer + ".", "To see whether a normalizer helps",
+                 fmt::format("fix {} --text FILE --for task --lengths {}", model, last.length));
+}
+
 // Runs one form; people get text(result, colour).
 template <class Request, class Job, class Text>
 Outcome run_form(const Caller& caller, const ReportFiles& pictures, Request request, const Job& job, const Text& text) {
@@ -19,7 +60,8 @@ Outcome run_form(const Caller& caller, const ReportFiles& pictures, Request requ
   const auto result = job(request, caller.listener);
   Json results = to_json(result);
   write_report_files(pictures, {&results, 1}, caller.listener);
-  return {std::move(results), [result, text](bool colour) { return text(result, colour); }};
+  return {std::move(results),
+          [result, text, next = next_of(result, request)](bool colour) { return text(result, colour) + next; }};
 }
 
 [[noreturn]] void refuse_pair(std::string_view one, const char* verb, std::string_view other) {

@@ -17,6 +17,18 @@ std::string text_of(const ModelBoundResult& result, bool every_head, bool colour
 
 namespace {
 
+std::string next_of(const BoundResult& result) {
+  const SoftmaxBound& most = result.softmax.back();
+  return closing(fmt::format("In short: under softmax no key among {:.4g} can have more than {} of the weight.", most.n,
+                             short_number(most.tight.high)),
+                 "To see what the weights of a model prove", "bound MODEL");
+}
+
+std::string next_of(const ModelBoundRequest& request) {
+  return closing("", "To see what its heads do on a text",
+                 "audit " + quoted_word(request.model.model) + " --text FILE");
+}
+
 [[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
 
 bool any_of(const Given& given, std::initializer_list<const char*> names) {
@@ -25,7 +37,7 @@ bool any_of(const Given& given, std::initializer_list<const char*> names) {
 
 }  // namespace
 
-const char* const BoundVerb::kSummary = "How sharp attention can be at all: bounds, not measurements";
+const char* const BoundVerb::kSummary = "How sharp attention can be at all (bounds)";
 const char* const BoundVerb::kFooter =
     "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
     "\n"
@@ -64,12 +76,12 @@ Outcome BoundVerb::run(const Caller& caller) {
   if (of_model.model.model.empty()) {
     spread.command = caller.command;
     const BoundResult result = bound(spread, caller.listener);
-    outcome = {to_json(result), [result](bool colour) { return text_of(result, colour); }};
+    outcome = {to_json(result), [result](bool colour) { return text_of(result, colour) + next_of(result); }};
   } else {
     ModelBoundRequest request = model_request();
     request.command = caller.command;
     const ModelBoundResult result = bound_model(request, caller.listener);
-    outcome = {to_json(result), [result, every = all](bool colour) { return text_of(result, every, colour); }};
+    outcome = {to_json(result), [result, every = all, next = next_of(request)](bool colour) { return text_of(result, every, colour) + next; }};
   }
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);
   return outcome;

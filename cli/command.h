@@ -24,6 +24,7 @@ struct Command {
 
 Command add_attend(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_completion(CLI::App& program);
 
 // What was typed, or what would have been typed to ask for the same; run_program() sets it.
 std::string& command_line();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/help.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -10,6 +11,12 @@ namespace {
 // -o has long names too.
 std::string names_of(const Field& field) {
   return field.name == "report" ? "-o,--report,--html" : option_of(field);
+}
+
+void annotate(const CLI::App& words, const CLI::Option* option, const Field& field) {
+  OptionNote& note = note_of(words, option);
+  note.common = field.common;
+  note.choices.assign(field.domain.choices.begin(), field.domain.choices.end());
 }
 
 }  // namespace
@@ -27,11 +34,13 @@ CLI::Option* add_field(CLI::App& words, const Field& field, const std::string& o
   else
     option->expected(1)->allow_extra_args(false);
   if (!field.group.empty()) option->group(std::string(field.group));
+  annotate(words, option, field);
   return option;
 }
 
 void add_flag_field(CLI::App& words, const Field& field, std::function<void()> given) {
   CLI::Option* const option = words.add_flag_callback(names_of(field), std::move(given), std::string(field.meaning));
+  annotate(words, option, field);
   if (!field.group.empty()) option->group(std::string(field.group));  // CLI11 hides those of an empty group
 }
 

@@ -1,14 +1,26 @@
 // `fit`: adaptive temperature refitted to a trained head, and what comes of it.
 #include "sharpmax/fit.h"
 
+#include <fmt/format.h>
+
 #include "cli/fit_report.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
+
+namespace {
+
+std::string next_of(const FitResult& result, const FitRequest& request) {
+  return closing("", "To test the refitted rule at more sizes",
+                 fmt::format("retrieve --head {} --normalizers {}", quoted_word(request.head),
+                             quoted_word("softmax;" + result.refitted.normalizer)));
+}
+
+}  // namespace
 
 const char* const FitVerb::kSummary =
     "Refit adaptive temperature to a trained head. Shows the fit, its residuals, where the published "
@@ -37,7 +49,7 @@ Outcome FitVerb::run(const Caller& caller) {
   const FitResult result = fit(request, caller.listener);
   Outcome outcome{.results = to_json(result), .csv = to_csv(result), .written = retrieval::text_of};
   deliver_tables(tables, outcome);
-  outcome.text = [result](bool colour) { return fit_report(result, colour); };
+  outcome.text = [result, next = next_of(result, request)](bool colour) { return fit_report(result, colour) + next; };
   return outcome;
 }
 

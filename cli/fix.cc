@@ -13,7 +13,27 @@ namespace sharpmax::cli {
 std::string text_of(const FixResult& result, bool colour);
 std::string how_to_use(const FixResult& result, const FixRequest& request);
 
-const char* const FixVerb::kSummary = "Try normalizers on a real model; say which helps, or that none does";
+namespace {
+
+std::string next_of(const FixResult& result, const FixRequest& request) {
+  const std::string model = quoted_word(request.model.model), text = text_word(request.text);
+  const std::string rule = quoted_word(result.trials[result.use()].rule);
+  if (result.use() == 0 && !request.task.empty())
+    return closing("In short: leave the model as it is.", "To see where its loss is",
+                   fmt::format("perplexity {} --text {}", model, text));
+  if (result.use() == 0)
+    return closing("In short: leave the model as it is.", "To look for smaller gains, ask more questions",
+                   fmt::format("fix {} --text {} --questions {}", model, text, 4 * request.questions));
+  if (request.table.empty())
+    return closing(fmt::format("In short: use {}.", result.trials[result.use()].rule), "To save it as a table for sharpmax run",
+                   fmt::format("fix {} --text {} --rule {} --no-search --table table.json", model, text, rule));
+  return closing(fmt::format("In short: use {}.", result.trials[result.use()].rule), "To run the model with it",
+                 fmt::format("run {} --normalizers {} --prompt TEXT", model, quoted_word(request.table)));
+}
+
+}  // namespace
+
+const char* const FixVerb::kSummary = "Test on held-out data whether a normalizer helps";
 const char* const FixVerb::kFooter =
     "Candidates are tried on one part of the text and the questions. The best by\n"
     "--for is then tested once on the other part. Unless that shows it to be better,\n"
@@ -48,7 +68,9 @@ Outcome FixVerb::run(const Caller& caller) {
   Json results = to_json(result);
   write_report_files(pictures, {&results, 1}, caller.listener);
   return {std::move(results),
-          [result, asked = request](bool colour) { return text_of(result, colour) + how_to_use(result, asked); }};
+          [result, asked = request](bool colour) {
+            return text_of(result, colour) + how_to_use(result, asked) + next_of(result, asked);
+          }};
 }
 
 }  // namespace sharpmax::cli

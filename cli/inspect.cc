@@ -8,9 +8,19 @@
 
 namespace sharpmax::cli {
 
+namespace {
+
+std::string next_of(const InspectResult& result, const InspectRequest& request) {
+  const std::string model = quoted_word(request.model.model);
+  if (!result.architecture.runs_here) return closing("In short: it does not run here.", "To see its tensors", "inspect " + model + " --tensors");
+  return closing("In short: it runs here.", "To see which heads go blunt as a text grows", "audit " + model + " --text FILE");
+}
+
+}  // namespace
+
 const char* const InspectVerb::kSummary =
-    "What is in a model file: its architecture, shape, tokenizer, types, tensors and metadata, and whether it "
-    "runs here.";
+    "What a model file holds, and whether it runs here. Reports architecture, shape, tokenizer, types, tensors and "
+    "metadata.";
 const char* const InspectVerb::kFooter =
     "MODEL is a GGUF file, a .safetensors file, the index of its shards, or a folder\n"
     "as Hugging Face saves it. Files are told apart by what is in them; pickles\n"
@@ -32,8 +42,8 @@ Outcome InspectVerb::run(const Caller& caller) {
   const InspectResult result = inspect(request, caller.listener);
   Outcome outcome{.results = to_json(result), .ok = !result.check || result.check->bad.empty(), .written = json_text};
   if (!file.json.empty()) write_text(file.json, outcome.written(outcome.results));
-  outcome.text = [found = outcome.results, every = tensors](bool colour) {
-    return inspect_report(found, every, colour);
+  outcome.text = [found = outcome.results, every = tensors, next = next_of(result, request)](bool colour) {
+    return inspect_report(found, every, colour) + next;
   };
   return outcome;
 }

@@ -34,9 +34,24 @@ std::string text_of(const PerplexityResult& result, bool colour) {
                                           100.0 * result.likeliest_right());
 }
 
+std::string next_of(const PerplexityResult& result, const PerplexityRequest& request) {
+  const std::vector<PositionBucket> buckets = buckets_of(result.chunks);
+  std::string answer;
+  if (buckets.size() > 1) {
+    const PositionBucket &last = buckets.back(), &before = buckets[buckets.size() - 2];
+    answer = fmt::format("In short: the loss of tokens {}-{} is {} that of tokens {}-{}.", last.from, last.to,
+                         last.high < before.low   ? "below"
+                         : last.low > before.high ? "above"
+                                                  : "not shown to differ from",
+                         before.from, before.to);
+  }
+  return closing(answer, "To see which heads go blunt as the text grows",
+                 fmt::format("audit {} --text {}", quoted_word(request.model.model), text_word(request.text)));
+}
+
 }  // namespace
 
-const char* const PerplexityVerb::kSummary = "A model's loss on a text, by position";
+const char* const PerplexityVerb::kSummary = "Loss of a model on a text, by position";
 const char* const PerplexityVerb::kFooter =
     "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
     "With --json FILE every finished chunk is saved immediately; after an interrupt\n"
@@ -58,7 +73,7 @@ Outcome PerplexityVerb::run(const Caller& caller) {
   const PerplexityResult result = perplexity(request, caller.listener);
   Json results = to_json(result);
   write_report_files(pictures, {&results, 1}, caller.listener);
-  return {std::move(results), [result](bool colour) { return text_of(result, colour); }};
+  return {std::move(results), [result, asked = request](bool colour) { return text_of(result, colour) + next_of(result, asked); }};
 }
 
 }  // namespace sharpmax::cli

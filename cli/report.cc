@@ -6,7 +6,7 @@
 
 namespace sharpmax::cli {
 
-const char* const ReportVerb::kSummary = "Saved results as a page: one of them, or several compared";
+const char* const ReportVerb::kSummary = "One page of saved results, or of several compared";
 const char* const ReportVerb::kFooter =
     "RESULTS is what --json of `retrieve`, `audit`, `bound`, `fix`, `perplexity` or\n"
     "`attend --demo` wrote. The page of one result is the page that -o of its command\n"

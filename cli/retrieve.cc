@@ -8,7 +8,7 @@
 #include "cli/verbs.h"
 #include "report/results_page.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
@@ -31,6 +31,10 @@ void keep_page(const Json& results, const RetrievalRequest& request, Listener& l
     return listener.narrate(fmt::format("everything but a report is in {}: this build has no uPlot", directory));
   write_text(page_of(request), report::results_page({&results, 1}));
   listener.narrate(fmt::format("everything is in {}; open report.html there in a browser", directory));
+}
+
+std::string next_of() {
+  return closing("", "To see whether heads of your own model do the same", "audit MODEL --text FILE");
 }
 
 }  // namespace
@@ -78,7 +82,7 @@ Outcome RetrieveVerb::run(const Caller& caller) {
                   .written = retrieval::text_of};
   deliver_tables(tables, outcome);
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);
-  outcome.text = [result](bool colour) { return retrieval_report(result, colour); };
+  outcome.text = [result](bool colour) { return retrieval_report(result, colour) + next_of(); };
   if (request.head.empty()) keep_page(outcome.results, request, caller.listener);
   if (!outcome.ok)
     caller.listener.narrate(

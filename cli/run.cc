@@ -25,7 +25,7 @@ std::string times_of(const GenerateResult& result) {
 
 }  // namespace
 
-const char* const RunVerb::kSummary = "Let a real model go on from a prompt, under any normalizer";
+const char* const RunVerb::kSummary = "Continue a prompt with a model, under any normalizer";
 const char* const RunVerb::kFooter =
     "Text goes to standard output as it is generated, the rest to standard error.\n"
     "\n"

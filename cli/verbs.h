@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "job/call_files.h"
+#include "job/field_values.h"
 #include "job/saved_results.h"
 #include "report/report_files.h"
 #include "sharpmax/analysis.h"
@@ -55,7 +56,8 @@ struct Tables {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"json", "FILE", "Results", "File for the results as JSON; - is standard output", {}, Field::Kind::output},
+    visit(common({"json", "FILE", "Results", "File for the results as JSON; - is standard output", {},
+                  Field::Kind::output}),
           self.json);
     visit({"csv", "FILE", "Results", self.lines, {}, Field::Kind::output}, self.csv);
   }
@@ -65,6 +67,9 @@ struct Tables {
 void declare_tables(CallFiles& call, const Tables& tables, std::string_view schema, std::string_view csv_header);
 // After it.
 void deliver_tables(const Tables& tables, const Outcome& outcome);
+
+// The text of a request as a word of a command; "-" if it has no file.
+inline std::string text_word(const TextRequest& text) { return text.text.empty() ? "-" : quoted_word(text.text); }
 
 // Before a job: throws if its page or figures could not be written, or would replace one of its files.
 void check_pictures(CallFiles call, const ReportFiles& files);
@@ -119,7 +124,7 @@ struct InspectVerb {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     InspectRequest::each_field(self.request, visit);
-    visit({"tensors", "", "", "Show every tensor (default: one line for those that differ in the layer alone)"},
+    visit(common({"tensors", "", "", "Show every tensor (default: one line for those that differ in the layer alone)"}),
           self.tensors);
     ResultFile::each_field(self.file, visit);
   }
@@ -141,7 +146,7 @@ struct RunVerb {
   static void each_field(Self& self, const Visit& visit) {
     GenerateRequest::each_field(self.request, visit);
     ResultFile::each_field(self.file, visit);
-    visit({"quiet", "", "Results", "No line of times at the end"}, self.quiet);
+    visit(common({"quiet", "", "Results", "Leave out the line of times at the end"}), self.quiet);
   }
   void check(const Given& given) const;
   Outcome run(const Caller& caller);
@@ -185,7 +190,7 @@ struct AuditVerb {
   static void each_field(Self& self, const Visit& visit) {
     AuditRequest::each_field(self.audit, visit);
     visit({"all", "", "Results", "Print every head, not only the worst"}, self.all);
-    visit({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}, self.head);
+    visit(common({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}), self.head);
     ReportFiles::each_field(self.pictures, visit);
     AnalysisChoices::each_field(self.analysis, visit);
     ProbeQuestions::each_field(self.probe, visit);

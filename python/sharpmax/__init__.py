@@ -64,7 +64,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The verbs are imported when first asked for: who only attends need not wait for them."""
+    """Import jobs when they are first used, so that `import sharpmax` stays fast."""
     if name not in __all__:
         raise AttributeError(f"module 'sharpmax' has no attribute '{name}'")
     from . import _engine

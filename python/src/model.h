@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "model/generation/sampler.h"
-#include "sharpmax/model.h"
+#include "model/generation/generate.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer/session.h"
+#include "sharpmax/model.h"
 #include "statistics.h"
 #include "turns.h"
 

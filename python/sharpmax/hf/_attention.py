@@ -17,7 +17,7 @@ from ._rows import rows_seen
 
 
 def _attend(call: Call, pieces: list[Piece], return_stats: typing.Any) -> tuple[torch.Tensor, Stats | None]:
-    """[batch, query, head, feature], and Stats with every head where wanted."""
+    """[batch, query, head, feature], and Stats with every head if asked for."""
     outs, stats = [], []
     for normalizer, heads, kv_heads in pieces:
         query, key, value, options = call.query, call.key, call.value, call.options
@@ -39,7 +39,7 @@ def _attend(call: Call, pieces: list[Piece], return_stats: typing.Any) -> tuple[
 
 
 def _every_wish(all_wishes: list[dict[str, typing.Any]]) -> dict[str, typing.Any]:
-    """What several watches want of one call; each finds its own gaps again."""
+    """Union of the statistics that several watches ask of one call."""
     if len(all_wishes) == 1:
         return all_wishes[0]
     merged = {name: option for wishes in all_wishes for name, option in wishes.items()}

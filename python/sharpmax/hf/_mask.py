@@ -1,4 +1,4 @@
-"""Masks that say what they are instead of holding [batch, 1, query, key] truths.
+"""Masks described by their parts instead of [batch, 1, query, key] booleans.
 
 Transformers describes a mask as a function of indices. Those that a kernel can walk by itself (causal, a sliding
 window, padding, packed sequences) become a MaskPlan of a few numbers; any other is written out as for SDPA.
@@ -92,7 +92,7 @@ def _parts(mask_function: typing.Any) -> list[typing.Any]:
 
 
 def _add_part(plan: MaskPlan, function: typing.Any, batch: int) -> bool:
-    """Write one part of a mask into the plan; False where a plan cannot say it."""
+    """Write one part of a mask into the plan; False if a plan cannot express it."""
     if function is masking_utils.causal_mask_function:
         plan.causal = True
         return True
@@ -116,7 +116,7 @@ def _add_part(plan: MaskPlan, function: typing.Any, batch: int) -> bool:
 
 
 def _complete(plan: MaskPlan, mask_function: typing.Any, batch: int, queries: int, keys: int) -> MaskPlan | None:
-    """With all that the function says, or None where a plan cannot say it."""
+    """The plan of a mask function, or None if a plan cannot express it."""
     shift = plan.shift
     if not all(_add_part(plan, part, batch) for part in _parts(mask_function)):
         return None
@@ -136,7 +136,7 @@ def _complete(plan: MaskPlan, mask_function: typing.Any, batch: int, queries: in
 
 
 def _padding(attention_mask: torch.Tensor | None, keys: int, kv_offset: int) -> torch.Tensor | None:
-    """[batch, keys] where some are padding, else None."""
+    """[batch, keys] if some are padding, else None."""
     if attention_mask is None:
         return None
     padding = masking_utils.prepare_padding_mask(attention_mask, keys, kv_offset)
@@ -153,7 +153,7 @@ def _lengths(padding: torch.Tensor | None) -> list[int] | None:
 
 
 def _can_be_left_out(plan: MaskPlan, queries: int, keys: int, allow_causal: bool, allow_bidirectional: bool) -> bool:
-    """None says it all: every key, or every key up to one's own where queries and keys are the same tokens."""
+    """None says it all: every key, or every key up to one's own if queries and keys are the same tokens."""
     if plan.window is not None or plan.padding is not None or plan.documents is not None:
         return False
     if not plan.causal:

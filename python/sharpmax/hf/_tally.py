@@ -1,4 +1,4 @@
-"""What a watch remembers of one layer: sums by length, and a thinned sample of rows for medians."""
+"""Memory of a watch for one layer: sums by length, and a thinned sample of rows for medians."""
 
 from __future__ import annotations
 
@@ -147,5 +147,5 @@ class Tally:
             return np.nanmedian(torch.cat(self.sample).numpy(), axis=0).astype(np.float64)
 
     def by_octave(self) -> np.ndarray | None:
-        """[octave, column, head]: means; NaN where there was no row."""
+        """[octave, column, head]: means; NaN if there was no row."""
         return None if self.sums is None else self._divide(self.sums, self.counts, self.seeing_first)

@@ -1,4 +1,4 @@
-"""One sentence for whatever is no tensor that the library can read."""
+"""Errors for tensors that the library cannot read, one sentence each."""
 
 from __future__ import annotations
 

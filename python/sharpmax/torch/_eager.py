@@ -1,4 +1,4 @@
-"""Autograd without the dispatcher: what the ops do, for tensors that nobody traces."""
+"""Autograd without the dispatcher: the ops, for tensors that are not traced."""
 
 from __future__ import annotations
 

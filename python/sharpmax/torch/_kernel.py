@@ -27,7 +27,7 @@ class Rule(typing.NamedTuple):
 
 
 class Masks(typing.NamedTuple):
-    """What says which keys a query sees, besides attn_mask; and what is done to the scores."""
+    """Settings of a call besides attn_mask: which keys a query sees, and how scores are changed."""
 
     causal: str = ""  # "top-left" or "bottom-right"
     left: int = -1  # of the window; -1: no limit
@@ -155,7 +155,7 @@ def empty_out(query: Tensor, value: Tensor) -> Tensor:
 
 
 def empty_gradient(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """In memory as the tensor is, where that can be written to."""
+    """With the memory layout of the tensor, if that can be written to."""
     if tensor.dim() and tensor.stride(-1) == 1:
         return torch.empty_like(tensor, dtype=dtype)
     return tensor.new_empty(tensor.shape, dtype=dtype)
@@ -173,7 +173,7 @@ def attend(
 
 
 class Gradients(typing.NamedTuple):
-    """In the type of what they are gradients of; None where not wanted."""
+    """In the type of what they are gradients of; None if not asked for."""
 
     query: Tensor | None = None
     key: Tensor | None = None

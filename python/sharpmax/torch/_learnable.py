@@ -24,7 +24,7 @@ class Learnable(nn.Module):
     name     a normalizer's name, its text, or a Normalizer
     heads    None: one value shared by all heads; a number: one value for each
     learn    names of the parameters to train; None: all that have a gradient
-    initial  parameters by name: where training starts, and settings that stay as they are
+    initial  parameters by name: values at the start of training, and settings that stay fixed
 
     What the optimizer sees is `raw_NAME`, any number; the value is kept in its domain by softplus (above 0),
     sigmoid (between 0 and 1) or 1 + sigmoid (alpha of entmax and asentmax, which has a gradient below 2
@@ -67,7 +67,7 @@ class Learnable(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Back to where training started."""
+        """Reset the parameters to the start of training."""
         for parameter in self.names:
             start = self._start.parameters[parameter]
             values: list[typing.Any] = [*start] if isinstance(start, list) else [start]

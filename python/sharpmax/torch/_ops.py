@@ -132,7 +132,7 @@ torch.library.register_autograd("sharpmax::attention_backward", refuse_twice, se
 
 
 def with_saved(wishes: Wishes) -> Wishes:
-    """What was asked for, and what the backward pass wants to find again."""
+    """The statistics that were asked for, and those that the backward pass needs."""
     if not wishes.names:
         return SAVED
     asked = wishes.names.split(",")

@@ -1,4 +1,4 @@
-"""Three ways to the kernel: straight, by an op for who traces, by a function that torch.func can transform."""
+"""Three ways to the kernel: a direct call, an op for tracers, a function that torch.func can transform."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _named(wishes: Wishes, found: typing.Sequence[Tensor]) -> Found:
 def attend(
     inputs: Tensors, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
 ) -> tuple[Tensor, Found]:
-    """inputs: query, key, value, attn_mask, parameters. What the backward needs is kept only if one may come."""
+    """inputs: query, key, value, attn_mask, parameters. Values for the backward pass are kept only if one may come."""
     if is_plain(inputs):
         return _eager.attend(inputs, rule, masks, lengths, wishes, threads)
     call = _func.attention if _is_transformed(inputs) else _ops.attention

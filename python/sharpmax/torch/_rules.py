@@ -1,4 +1,4 @@
-"""What may be given as normalizer=, and what the ops need of it."""
+"""Values of normalizer=, and their form for the ops."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> tuple[Rule, Tens
 
 
 def _stacked(tensors: typing.Sequence[Tensor]) -> Tensor:
-    """[parameter, head] in float64; one head where every parameter is shared by all."""
+    """[parameter, head] in float64; one head if every parameter is shared by all."""
     if len(tensors) == 1:
         return tensors[0].to(torch.float64).reshape(1, -1)
     rows = [tensor.to(torch.float64).reshape(-1) for tensor in tensors]
     heads = max(row.shape[0] for row in rows)
     if any(row.shape[0] not in (1, heads) for row in rows):
         raise ValueError(
-            f"parameters have {', '.join(str(row.shape[0]) for row in rows)} values; each must have one, or one a head"
+            f"parameters have {', '.join(str(row.shape[0]) for row in rows)} values; each must have one, or one per head"
         )
     return torch.stack([row.expand(heads) for row in rows])
 
@@ -100,7 +100,7 @@ if hasattr(torch.utils._pytree, "register_constant"):  # from torch 2.7 on
 
 
 def resolve(normalizer: typing.Any) -> tuple[Rule, Tensor | None]:
-    """The rule, and its parameters [parameter, head] where these are tensors."""
+    """The rule, and its parameters [parameter, head] if these are tensors."""
     if isinstance(normalizer, str):
         return Rule(normalizer), None
     if not isinstance(normalizer, Normalizer) and hasattr(normalizer, "__sharpmax_rule__"):

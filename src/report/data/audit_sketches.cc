@@ -10,7 +10,7 @@
 
 #include "report/data/fields.h"
 #include "sharpmax/error.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 
 namespace sharpmax::report {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sharpmax/error.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 
 namespace sharpmax::report {
 namespace {
