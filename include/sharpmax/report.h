@@ -29,13 +29,15 @@ struct ReportFiles {
 };
 
 struct ReportRequest {
-  std::vector<std::string> results;  // files of JSON that jobs wrote
+  Texts results;  // files of JSON that jobs wrote
   ReportFiles files;
   bool overwrite = false;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"results", "RESULTS", "", "JSON files that --json of other commands wrote"}, self.results);
+    visit({"results", "FILE...", "", "JSON files that --json of other commands wrote", {}, Field::Kind::input,
+           /*operand=*/true},
+          self.results);
     ReportFiles::each_field(self.files, visit);
     visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
   }

@@ -167,13 +167,13 @@ void check_results(const std::string& path, const Json& results, const ReportFil
 void check_request(const ReportRequest& request) {
   if (request.results.empty())
     throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("report: no results were given; {} must name a JSON file", named("results")));
+                       fmt::format("report: no results were given; {} must name a JSON file", operand("results")));
   if (!request.files.wanted())
     throw RequestError(ErrorCode::bad_argument,
                        fmt::format("report: nothing to write was given; {} must name a file for the page, or {} a directory",
                                    named("report"), named("figures")));
   CallFiles call(request.overwrite);
-  for (const std::string& path : request.results) call.reads(named("results"), path);
+  for (const std::string& path : request.results) call.reads(operand("results"), path);
   declare_report_files(call, request.files, request.results.size());
   call.check();
   check_report_files(request.files);

@@ -8,18 +8,15 @@ import os
 import typing
 
 from .. import _core
-from ._run import Outcome, told_in_python
+from ._run import Outcome
 from ._tables import Table
-from ._words import Path
+from ._values import Path
 
 Json = typing.Dict[str, typing.Any]
 
 
 def _check_output(path: Path, kind: str, overwrite: bool, source: bytes) -> None:
-    try:
-        _core.check_output("path", os.fsencode(path), kind, overwrite, source)
-    except ValueError as error:
-        raise told_in_python(error, ("overwrite",)) from None
+    _core.check_output("path", os.fsencode(path), kind, overwrite, source)
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -210,4 +207,4 @@ def report(results: typing.Sequence[typing.Union[Result, Path]], path: typing.An
     _write_whole(path, _core.report_page(json.dumps([one.data for one in loaded])))
 
 
-__all__ = ["Json", "ReportedResult", "Result", "load_result", "report", "result_class", "results_of", "told_in_python"]
+__all__ = ["Json", "ReportedResult", "Result", "load_result", "report", "result_class", "results_of"]
