@@ -8,6 +8,7 @@
 
 #include "cli/door.h"
 #include "cli/fields.h"
+#include "cli/help.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "cli/train_report.h"
@@ -61,6 +62,7 @@ Command add_train(CLI::App& program) {
   const auto words = std::make_shared<TrainWords>();
   add_fields(*app, words->request);
   add_json_option(*app, words->json, kTrainSchema, "Run");
+  mark_common(*app, {"--json"});
   return {app, [words] { return run(*words); }};
 }
 
