@@ -38,28 +38,28 @@ struct TrainRequest {
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Run";
     train::TaskSettings::each_field(self.task, visit);
-    visit(Field{"preset", "NAME", kGroup,
-                "Preset: quick (two arms, one seed) or thorough (all arms, three seeds)",
-                one_of({"quick", "thorough"})},
+    visit(common({"preset", "NAME", kGroup,
+                  "Preset: quick (two arms, one seed) or thorough (all arms, three seeds)",
+                  one_of({"quick", "thorough"})}),
           self.preset);
-    visit(Field{"arms", "NAMES", kGroup,
-                "Arms (ways of training), of softmax, ssmax, entmax15, asentmax, adaptive, late-target, "
-                "tuned-adaptive "
-                "(default: the preset's)"},
+    visit(common({"arms", "NAMES", kGroup,
+                  "Arms (ways of training), of softmax, ssmax, entmax15, asentmax, adaptive, late-target, "
+                  "tuned-adaptive "
+                  "(default: the preset's)"}),
           self.arms);
-    visit(Field{"seeds", "N", kGroup, "Number of models per arm: seeds 0, 1, ...", range(1, 10'000)},
+    visit(common({"seeds", "N", kGroup, "Number of models per arm: seeds 0, 1, ...", range(1, 10'000)}),
           self.seeds);
-    visit(Field{"threads", "N", kGroup,
-                "Number of threads (default: one per core); results do not depend on it", range(1, 4096)},
+    visit(common({"threads", "N", kGroup,
+                  "Number of threads (default: one per core); results do not depend on it", range(1, 4096)}),
           self.threads);
-    visit(Field{"directory",
-                "DIR",
-                kGroup,
-                "Directory of the run (default ./train-TASK)",
-                {},
-                Field::Kind::output},
+    visit(common({"directory",
+                  "DIR",
+                  kGroup,
+                  "Directory of the run (default ./train-TASK)",
+                  {},
+                  Field::Kind::output}),
           self.directory);
-    visit(Field{"resume", "", kGroup, "Go on with the run in the directory"}, self.resume);
+    visit(common({"resume", "", kGroup, "Go on with the run in the directory"}), self.resume);
     visit(Field{"overwrite", "", kGroup,
                 "Begin again in a directory that holds a run; replace existing files of another kind. An "
                 "input is "

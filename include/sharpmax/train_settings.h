@@ -22,13 +22,13 @@ struct TaskSettings {
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Task";
     constexpr double kMost = 1 << 24;
-    visit(Field{"task",
-                "TASK",
-                kGroup,
-                "Task: flipflop, lookup, majority, member, minimum, recall or sort",
-                {},
-                Field::Kind::value,
-                true},
+    visit(common({"task",
+                  "TASK",
+                  kGroup,
+                  "Task: flipflop, lookup, majority, member, minimum, recall or sort",
+                  {},
+                  Field::Kind::value,
+                  true}),
           self.task);
     visit(Field{"keys", "N", kGroup, "Number of different keys (default: the task's)", range(2, kMost)},
           self.keys);
@@ -90,7 +90,7 @@ struct OptimizerSettings {
   template <class A, class B, class Visit>
   static void each_pair(A& a, B& b, const Visit& visit) {
     constexpr std::string_view kGroup = "Training (of every arm)";
-    visit(Field{"steps", "N", kGroup, "Number of training steps (default: the task's)", range(0, 1e9)},
+    visit(common({"steps", "N", kGroup, "Number of training steps (default: the task's)", range(0, 1e9)}),
           a.steps, b.steps);
     visit(Field{"batch", "N", kGroup, "Number of sequences in a step (default 32)", range(1, 1 << 20)},
           a.batch, b.batch);
@@ -150,14 +150,15 @@ struct TestSettings {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Testing";
-    visit(Field{"sizes", "N,N...", kGroup, "Sizes of the test sequences (default: the task's)",
-                range(1, 1 << 24)},
+    visit(common({"sizes", "N,N...", kGroup, "Sizes of the test sequences (default: the task's)",
+                  range(1, 1 << 24)}),
           self.sizes);
-    visit(Field{"normalizers", "TEXT;...", kGroup,
+    visit(
+        common({"normalizers", "TEXT;...", kGroup,
                 "Normalizers tested with the same weights, e.g. 'softmax;entropy_target:nats=0.1' (default: "
                 "softmax, "
-                "adaptive, log_length, entropy_target, hard); that of the training is tested too"},
-          self.normalizers);
+                "adaptive, log_length, entropy_target, hard); that of the training is tested too"}),
+        self.normalizers);
     visit(Field{"answers", "N", kGroup,
                 "Number of answers per size (default: 4096 up to 1,024 items, 2048 up to 4,096, 1024 beyond)",
                 range(1, 1 << 20)},

@@ -71,9 +71,11 @@ def test_the_text_fits_80_columns_and_ends_in_a_verdict(tmp_path):
     assert re.match(r"Trained on at most 16 items of lookup for 40 steps, arm softmax answers [\d.]+ % at 64 items\.", verdict)
 
 
-def test_help_fits_80_columns(tmp_path):
-    text = done("--help", cwd=tmp_path).stdout
-    assert max(map(len, text.splitlines())) <= 80 and "TASK" in text
+@pytest.mark.parametrize("flag", ["--help", "--help-all"])
+def test_help_fits_80_columns(tmp_path, flag):
+    text = done(flag, cwd=tmp_path).stdout
+    assert max(map(len, text.splitlines())) <= 80 and "TASK" in text and "--arms" in text
+    assert ("--warm-up" in text) == (flag == "--help-all")
 
 
 @pytest.fixture(scope="module")
