@@ -115,6 +115,34 @@ void backward(benchmark::State& state, const std::string& normalizer, Shape shap
               ParameterGradients parameters) {
   Workload work(shape, causal);
   const AnyNormalizer rule = AnyNormalizer::parse(normalizer);
+  const Extents<3> rows{1, shape.heads, shape.queries};
+  std::vector<double> log_partition(static_cast<std::size_t>(shape.heads * shape.queries));
+  std::vector<double> temperature(log_partition.size());
+  RowStatistics statistics;
+  statistics.log_partition = {log_partition.data(), rows};
+  statistics.temperature = {temperature.data(), rows};
+  attend(work.request, rule, work.out_view(), &statistics);
+
+  const Saved saved{.out = TensorView<const float, 4>(work.out_view()),
+                    .log_partition = statistics.log_partition,
+                    .temperature = statistics.temperature};
+  std::vector<float> d_query(work.query.size()), d_key(work.key.size()), d_value(work.value.size());
+  AttentionGradients gradients;
+  gradients.query = TensorView<float, 4>(d_query.data(), work.query_extents());
+  gradients.key = TensorView<float, 4>(d_key.data(), work.key_extents());
+  gradients.value = TensorView<float, 4>(d_value.data(), work.key_extents());
+  const auto count = static_cast<std::int64_t>(rule.parameters().size());
+  std::vector<double> d_parameters(static_cast<std::size_t>(count * shape.heads));
+  if (parameters == ParameterGradients::yes)
+    gradients.parameters = {d_parameters.data(), {count, shape.heads}};
+  const TensorView<const float, 4> d_out(work.d_out.data(), work.query_extents());
+  for (auto _ : state) attend_backward(work.request, rule, d_out, gradients, saved);
+  count_flops(state, work.flops(5));
+}
+
+// One statistic of every row beside the output, or a few, or none: what watching costs.
+void statistics(benchmark::State& state, const std::string& which, Shape shape) {
+  Workload work(shape, Causal::bottom_right);
   const auto asked = [&](const char* name) {
     const bool watched =
         which == "watch" &&

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 #include "cli/table.h"
@@ -19,7 +20,9 @@ namespace {
 
 std::string next_of(const BoundResult& result) {
   const SoftmaxBound& most = result.softmax.back();
-  return closing(fmt::format("In short: under softmax no key among {:.4g} can have more than {} of the weight.", most.n,
+  constexpr double kWritableOut = 1e15;
+  const std::string keys = most.n < kWritableOut ? grouped(std::llround(most.n)) : fmt::format("{:.4g}", most.n);
+  return closing(fmt::format("In short: under softmax no key among {} can have more than {} of the weight.", keys,
                              short_number(most.tight.high)),
                  "To see what the weights of a model prove", "bound MODEL");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -38,5 +39,10 @@ void mark_common(const CLI::App& command, std::initializer_list<const char*> opt
 
 // Options of a command that help has, in the order in which they were added.
 std::vector<const CLI::Option*> options_with_names(const CLI::App& command);
+
+// Sentences about words that no command takes, with the nearest one that it does.
+
+// After a parse that ended in CLI::ExtrasError: what is wrong with the first such word, and what may be meant.
+std::string about_unknown_words(const CLI::App& program);
 
 }  // namespace sharpmax::cli

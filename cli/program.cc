@@ -13,8 +13,6 @@
 #include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
-#include "cli/table.h"
-#include "cli/unknown_words.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {

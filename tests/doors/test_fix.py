@@ -75,8 +75,8 @@ def test_the_report_says_it_in_words_within_80_columns(words, tmp_path):
 
 
 @pytest.mark.parametrize("questions, expected", [
-    (2, "2 held-out questions are too few to decide by: even if every answer changes, p stays above 0.05; the least is 6"),
-    (10, "10 held-out questions show only large gains: at least 6 answers must turn right and none turn wrong for p < 0.05"),
+    (2, "held-out questions: 2, too few to decide by; even if every answer changes, p stays above 0.05; the least is 6"),
+    (10, "held-out questions: 10, which show only large gains; at least 6 answers must turn right and none turn wrong for p < 0.05"),
     (30, None),
 ])  # fmt: skip
 def test_too_few_questions_to_decide_by_are_named_before_the_work(folder, tmp_path, questions, expected):

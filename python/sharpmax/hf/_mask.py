@@ -27,6 +27,13 @@ class MaskPlan:
     key_lengths: list[int] | None = None  # the same where all padding is at the end: keys that no kernel need visit
     documents: list[int] | None = None  # offsets of packed sequences
     written_out: torch.Tensor | None = None  # [batch, 1, query, key]: none of the above says it
+    _copied: torch.Tensor | None = None
+
+    def padding_on_cpu(self) -> torch.Tensor | None:
+        """Copied once, for the layers that are watched."""
+        if self._copied is None and self.padding is not None:
+            self._copied = self.padding.cpu()
+        return self._copied
 
     def keys_in_use(self, queries: int, keys: int) -> int:
         """Keys past the last query's place are unused slots of a static cache."""
@@ -43,8 +50,8 @@ class CompactMask(torch.Tensor):
     write_out: WriteOut
 
     @staticmethod
-    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: WriteOut) -> CompactMask:
-        mask = torch.zeros((), dtype=torch.bool).expand(shape).as_subclass(CompactMask)
+    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: WriteOut, device: typing.Any) -> CompactMask:
+        mask = torch.zeros((), dtype=torch.bool, device=device).expand(shape).as_subclass(CompactMask)
         mask.plan = plan
         mask.write_out = write_out
         return mask
@@ -145,7 +152,8 @@ def _padding(attention_mask: torch.Tensor | None, keys: int, kv_offset: int) -> 
 
 
 def _lengths(padding: torch.Tensor | None) -> list[int] | None:
-    if padding is None:
+    """None where padding is elsewhere too, and on other devices, which would have to be waited for."""
+    if padding is None or not padding.is_cpu:
         return None
     lengths = padding.sum(-1, keepdim=True)
     right = torch.equal(padding, torch.arange(padding.shape[1]) < lengths)
@@ -171,6 +179,7 @@ def make_mask(
     attention_mask: torch.Tensor | None = None,
     allow_is_causal_skip: bool = True,
     allow_is_bidirectional_skip: bool = False,
+    device: typing.Any = "cpu",
     **kwargs: typing.Any,
 ) -> torch.Tensor | None:
     """The mask function of ``attn_implementation="sharpmax"``; Transformers calls it, and documents the arguments."""
@@ -185,6 +194,7 @@ def make_mask(
         attention_mask=attention_mask,
         allow_is_causal_skip=False,
         allow_is_bidirectional_skip=False,
+        device=device,
         **kwargs,
     )
     if torch.compiler.is_compiling() or masking_utils.is_tracing(attention_mask):
@@ -196,7 +206,7 @@ def make_mask(
     shape = (batch_size, 1, q_length, kv_length)
     if plan is None:
         plan = dataclasses.replace(start, written_out=write_out())
-        return CompactMask.make(plan, shape, lambda: plan.written_out)
+        return CompactMask.make(plan, shape, lambda: plan.written_out, device)
     if _can_be_left_out(plan, q_length, kv_length, allow_is_causal_skip, allow_is_bidirectional_skip):
         return None
-    return CompactMask.make(plan, shape, write_out)
+    return CompactMask.make(plan, shape, write_out, device)

@@ -28,7 +28,6 @@ _HARMLESS = {
 }
 
 _REASONS = {
-    "s_aux": "s_aux (learned sinks), which it does not have under Transformers",
     "head_mask": "head_mask, which it does not have",
     "indices": "indices (sparse attention), which it does not have",
     "block_indices": "block_indices (sparse attention), which it does not have",

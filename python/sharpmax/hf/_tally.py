@@ -85,6 +85,7 @@ class Tally:
         return getattr(stats, self.names[0]) if self.names else stats.gap_counts
 
     def _count(self, stats: Stats, rows: Rows) -> None:
+        """Statistics may come from any device; here they are copied, those that waited all together."""
         batch, heads, queries = self._first(stats).shape[:3]
         block = torch.empty(batch, queries, self.columns, heads, dtype=torch.float32)
         for column, name in enumerate(self.names):

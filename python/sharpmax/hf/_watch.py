@@ -186,10 +186,10 @@ class Watch:
 
 
 def _call(place: int, stats: Stats, rows: Rows, tally: Tally, watch_: Watch) -> WatchedCall:
-    arrays = {name: getattr(stats, name).numpy() for name in watch_.statistics}
+    arrays = {name: getattr(stats, name).cpu().numpy() for name in watch_.statistics}
     if watch_.gaps and stats.gaps is not None:
         columns = [stats.gaps.index(gap) for gap in watch_.gaps]
-        arrays.update(gap_counts=stats.gap_counts.numpy()[..., columns], gaps=watch_.gaps)
+        arrays.update(gap_counts=stats.gap_counts.cpu().numpy()[..., columns], gaps=watch_.gaps)
     batch, _, queries = next(iter(arrays.values())).shape[:3]
     lengths = rows.lengths.expand(batch, queries)
     left_out = lengths == 0

@@ -118,7 +118,13 @@ def rows_of(tensor: Tensor) -> tuple[typing.Any, ...]:
     return (1, 1, 1, *tensor.shape[:-1])[-3:]
 
 
-def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.Any, wishes: Wishes) -> Statistics:
+def empty_statistics(
+    like: Tensor,
+    rows: tuple[typing.Any, ...],
+    keys: typing.Any,
+    wishes: Wishes,
+    dtype: torch.dtype = torch.float64,
+) -> Statistics:
     wanted = {}
     for name in wishes.names.split(",") if wishes.names else ():
         if name in ("top_keys", "top_weights"):
@@ -131,7 +137,7 @@ def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.An
             shape = (*rows[:2], wishes.map_rows, wishes.map_columns)
         else:
             shape = rows
-        wanted[name] = like.new_empty(shape, dtype=torch.int64 if name in _INTEGERS else torch.float64)
+        wanted[name] = like.new_empty(shape, dtype=torch.int64 if name in _INTEGERS else dtype)
     return wanted
 
 

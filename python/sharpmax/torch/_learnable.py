@@ -9,6 +9,7 @@ from torch import nn
 
 from .._normalizers import Normalizer, NormalizerLike, as_normalizer, family
 from ._domains import domain_of, raw_of
+from ._path import number_type
 from ._rows import normalize
 from ._rules import check_learnable, normalizer_now, rule_of
 
@@ -78,10 +79,11 @@ class Learnable(nn.Module):
                 raw.copy_(raws.expand(raw.numel()).reshape(raw.shape))
 
     def values(self) -> dict[str, Tensor]:
-        """The parameters now, in their domain: float64, and gradients flow through them."""
+        """The parameters now, in their domain; gradients flow through them. float64, or float32 on other devices."""
+        raws = {parameter: getattr(self, f"raw_{parameter}") for parameter in self.names}
         return {
-            parameter: domain_of(self._domains[parameter]).value(getattr(self, f"raw_{parameter}").to(torch.float64))
-            for parameter in self.names
+            parameter: domain_of(self._domains[parameter]).value(raw.to(number_type(raw)))
+            for parameter, raw in raws.items()
         }
 
     def __sharpmax_rule__(self) -> typing.Any:

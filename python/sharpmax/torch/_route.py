@@ -7,7 +7,7 @@ import typing
 import torch
 from torch.autograd import forward_ad
 
-from . import _eager, _func, _ops, _ops_rows
+from . import _eager, _func, _ops, _ops_rows, _path
 from ._kernel import Lengths, Masks, Rule, Wishes
 from ._plain import functorch_level, is_plain
 
@@ -42,7 +42,7 @@ def attend(
     if is_plain(inputs):
         return _eager.attend(inputs, rule, masks, lengths, wishes, threads)
     call = _func.attention if _is_transformed(inputs) else _ops.attention
-    wanted = _ops.with_saved(wishes) if _is_recorded(inputs) else wishes
+    wanted = _path.with_saved(wishes, rule, inputs[0]) if _is_recorded(inputs) else wishes
     out, found = call(*_ops.flat(inputs, lengths, rule, masks), *wanted, threads)
     return out, _named(wishes, found)
 

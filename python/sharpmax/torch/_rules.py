@@ -8,8 +8,9 @@ import typing
 import torch
 
 from .._normalizers import Normalizer, as_normalizer, family, parameter_names
-from ._checks import check_floating
+from ._checks import check_device, check_floating
 from ._kernel import Rule
+from ._path import number_type
 
 Tensor = torch.Tensor
 
@@ -52,10 +53,10 @@ def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> tuple[Rule, Tens
 
 
 def _stacked(tensors: typing.Sequence[Tensor]) -> Tensor:
-    """[parameter, head] in float64; one head if every parameter is shared by all."""
+    """[parameter, head] in float64, or what the device has; one head if every parameter is shared by all."""
     if len(tensors) == 1:
-        return tensors[0].to(torch.float64).reshape(1, -1)
-    rows = [tensor.to(torch.float64).reshape(-1) for tensor in tensors]
+        return tensors[0].to(number_type(tensors[0])).reshape(1, -1)
+    rows = [tensor.to(number_type(tensors[0])).reshape(-1) for tensor in tensors]
     heads = max(row.shape[0] for row in rows)
     if any(row.shape[0] not in (1, heads) for row in rows):
         raise ValueError(
@@ -87,6 +88,7 @@ def _check_tensors(name: str, tensors: typing.Mapping[str, typing.Any]) -> None:
     check_learnable(member, tensors)
     for parameter, tensor in tensors.items():
         check_floating(tensor, f"{parameter} of {member}")
+        check_device(tensor, f"{parameter} of {member}", next(iter(tensors.values())), next(iter(tensors)))
         if tensor.dim() > 1 or tensor.numel() == 0:
             raise ValueError(
                 f"{parameter} of {member} has shape {list(tensor.shape)}; it must be one value, or one for each head"

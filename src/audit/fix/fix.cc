@@ -146,11 +146,11 @@ void warn_of_few_questions(const audit::FixPlan& plan, Listener& listener) {
   while (audit::sign_test(fewest, 0) >= audit::kSignificant) ++fewest;
   if (questions >= kEnough) return;
   if (questions < fewest)
-    listener.narrate(fmt::format("{} held-out questions are too few to decide by: even if every answer changes, p stays above {}; "
+    listener.narrate(fmt::format("held-out questions: {}, too few to decide by; even if every answer changes, p stays above {}; "
                                  "the least is {}",
                                  questions, audit::kSignificant, fewest));
   else
-    listener.narrate(fmt::format("{} held-out questions show only large gains: at least {} answers must turn right and none turn "
+    listener.narrate(fmt::format("held-out questions: {}, which show only large gains; at least {} answers must turn right and none turn "
                                  "wrong for p < {}",
                                  questions, fewest, audit::kSignificant));
 }
