@@ -24,7 +24,7 @@ struct TrainRequest {
   std::string preset = "quick";
   std::vector<std::string> arms;  // an element may name several, separated by commas
   std::optional<std::int64_t> seeds;
-  int threads = 0;
+  std::optional<int> threads;
   std::string directory;
   bool resume = false;
   bool overwrite = false;

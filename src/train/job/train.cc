@@ -53,7 +53,7 @@ TrainResult train_models(const TrainRequest& request, Listener& listener) {
                                    : request.overwrite ? Existing::overwrite
                                                        : Existing::refuse);
   TrainResult result = train::run(settings, directory,
-                                  {.threads = request.threads,
+                                  {.threads = request.threads.value_or(0),
                                    .checkpoint_seconds = request.checkpoint_seconds,
                                    .progress = [&](const std::string& line) { listener.on_progress(line); },
                                    .standing =
