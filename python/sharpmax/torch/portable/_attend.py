@@ -52,7 +52,8 @@ class _Values:
     """Values as weights meet them: what a hidden one holds never matters, and a NaN that has weight is never lost."""
 
     def __init__(self, call: _Call) -> None:
-        self._value, self._bad, self._group = call.value, None, call.group
+        self._value, self._group = call.value, call.group
+        self._bad: Tensor | None = None
         if call.hides:
             self._value, self._bad = _finite(call.value), _poison(call.value).isnan().to(call.value.dtype)
 

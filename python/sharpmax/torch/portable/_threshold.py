@@ -30,7 +30,6 @@ class _Threshold:
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
-        self._dtype = torch.float32
 
     def alpha(self) -> Number:
         raise NotImplementedError
