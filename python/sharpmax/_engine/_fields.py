@@ -107,9 +107,8 @@ def parameters_of(verb: Verb, fields: typing.Sequence[Field]) -> typing.List[ins
     parameters = []
     for name in places:
         field = dict(by_name[name])
-        kind = inspect.Parameter.KEYWORD_ONLY
-        if name in verb.positional:
-            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        by_position = name in verb.positional
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if by_position else inspect.Parameter.KEYWORD_ONLY
         default = field["default"]
         if name in verb.required:
             default, field["default"] = inspect.Parameter.empty, ...
