@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typing
 
-# Scores of one block. A handful of arrays of this size live at a time. On a CPU they should stay in its caches: of
-# 2^16 .. 2^22 this was the fastest at 8 heads, 2,048 keys (bench/python/devices.py). Elsewhere few launches count.
+# Scores of one block. A handful of arrays of this size live at a time. On a CPU they should stay in its caches; elsewhere
+# few launches count. Neither number has been tuned yet (bench/python/devices.py measures both paths).
 _CPU_SCORES = 1 << 18
 _DEVICE_SCORES = 1 << 23
 _LEAST_ROWS = 64  # of a head: fewer would leave matrix products with too little to do
