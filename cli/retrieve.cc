@@ -68,7 +68,7 @@ void check_files(const RetrieveWords& words) {
 // The page of a run in its directory.
 void keep_page(const Json& results, const RetrievalRequest& request) {
   if (!report::has_page()) {
-    narrate(fmt::format("everything but a report is in {}: this build has no uPlot", directory_of(request)));
+    narrate(fmt::format("everything but a report is in {}: this build has no report page", directory_of(request)));
     return;
   }
   write_text(page_of(request), report::results_page({&results, 1}));

@@ -8,6 +8,7 @@
 #include "report/page_template.h"
 #include "sharpmax/error.h"
 #include "storage/digest.h"
+#include "storage/gzip.h"
 
 namespace sharpmax::report {
 namespace {
@@ -17,19 +18,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kSetAside = 20'000;   // for names and numbers that every page has
 constexpr std::size_t kLeastRoom = 50'000;  // of one result, however many there are
 
-// JSON that is safe inside an HTML element: without '<' no text in it can end the element or open a comment.
-// '<' occurs within strings only, where the escape means the same. Bytes that are not UTF-8 become U+FFFD.
+// Letters of base64 cannot end the element that holds them. Bytes that are not UTF-8 become U+FFFD.
 std::string embedded(const Json& data) {
-  const std::string plain = data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(plain.size());
-  for (const char c : plain) {
-    if (c == '<')
-      safe += "\\u003c";
-    else
-      safe += c;
-  }
-  return safe;
+  return base64_of(gzip_of(data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace)));
 }
 
 }  // namespace
