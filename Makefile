@@ -56,7 +56,7 @@ bench-retrieval: ## compare training and testing of retrieval with torch and JAX
 	@scripts/build release
 	@$(PYTHON) bench/retrieval/compare.py --output build/bench-retrieval.json
 
-bench-retrieval-table: ## fill the tables of README and docs/benchmarks.md from build/bench-retrieval.json
+bench-retrieval-table: ## fill the tables of README and docs/design/benchmarks.md from build/bench-retrieval.json
 	@scripts/update-readme bench-retrieval
 
 bench-model: model ## compare SmolLM2 with llama.cpp, predictions first; writes build/bench-model.json
@@ -64,10 +64,10 @@ bench-model: model ## compare SmolLM2 with llama.cpp, predictions first; writes 
 	@scripts/build release
 	@$(PYTHON) bench/model/compare.py --output build/bench-model.json
 
-bench-model-table: ## fill the table of docs/benchmarks.md from build/bench-model.json
+bench-model-table: ## fill the table of docs/design/benchmarks.md from build/bench-model.json
 	@scripts/update-readme bench-model
 
-bench-python: ## what a call through Python costs, and Transformers models beside their SDPA path; fills docs/python.md
+bench-python: ## what a call through Python costs, and Transformers models beside their SDPA path; fills docs/reference/python.md
 	@scripts/setup test
 	@scripts/build release
 	@$(PYTHON) bench/python/doors.py --output build/doors.json
@@ -89,13 +89,13 @@ retrieval-results: ## run the presets of retrieve and the recipe's ingredients; 
 	@build/sharpmax fit build/retrieval/paper/heads/paper-0.safetensors >build/retrieval/fit.txt
 	@scripts/retrieval-ingredients
 
-retrieval-docs: ## fill docs/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
+retrieval-docs: ## fill docs/reference/retrieval.md, the README's retrieval blocks and the figures from build/retrieval
 	@scripts/update-docs
 	@scripts/setup packages
 	@scripts/build command-line
 	@scripts/update-figures retrieval
 
-audit-docs: model ## fill docs/audit.md, fix.md, paper-b.md, theory-models.md from what the commands print of SmolLM2; `make clean` first runs them anew
+audit-docs: model ## fill docs/reference/audit.md, fix.md, paper-b.md, theory-models.md from what the commands print of SmolLM2; `make clean` first runs them anew
 	@scripts/setup test
 	@scripts/build release
 	@$(PYTHON) scripts/audit-docs
@@ -104,7 +104,7 @@ audit-docs: model ## fill docs/audit.md, fix.md, paper-b.md, theory-models.md fr
 	@scripts/update-fix-docs
 	@scripts/update-figures audit paper-b fix
 
-theory-docs: ## fill docs/theory.md and draw its figures from what `sharpmax bound` and the attacks of the tests say
+theory-docs: ## fill docs/design/theory.md and draw its figures from what `sharpmax bound` and the attacks of the tests say
 	@scripts/setup packages
 	@scripts/build release
 	@scripts/update-figures theory
@@ -115,15 +115,15 @@ figures: ## draw every picture of README and docs from results; one whose result
 	@scripts/build command-line
 	@scripts/update-figures
 
-page-pictures: model ## photograph the report page of SmolLM2 for the README
+page-pictures: model ## screenshots of the report page of SmolLM2 for the docs
 	@scripts/setup test
 	@scripts/build release
 	@mkdir -p build/page
 	@build/sharpmax audit $(MODELS)/SmolLM2-135M-Instruct.Q4_1.gguf --text $(MODELS)/shakespeare.txt --lengths 64,256,1024,2048 \
 	  -o build/page/audit.html --overwrite >build/page/audit.txt
-	@$(PYTHON) scripts/page-pictures build/page/audit.html docs
+	@$(PYTHON) scripts/page-pictures build/page/audit.html docs/pictures
 
-readme: model ## draw docs/needle.svg and fill the README's demo blocks from what the command line measures
+readme: model ## draw docs/pictures/needle.svg and fill the README's demo blocks from what the command line measures
 	@scripts/setup packages
 	@scripts/build command-line
 	@scripts/update-figures needle

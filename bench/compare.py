@@ -5,7 +5,7 @@
     bench/compare.py --task decode --quick          one task, short
     bench/compare.py --check-only                   compare outputs, time nothing
 
-docs/benchmarks.md says how it measures; bench/table.py makes the README's table from the result.
+docs/design/benchmarks.md says how it measures; bench/table.py makes the README's table from the result.
 """
 
 import argparse

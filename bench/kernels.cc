@@ -143,29 +143,17 @@ void backward(benchmark::State& state, const std::string& normalizer, Shape shap
 // One statistic of every row beside the output, or a few, or none: what watching costs.
 void statistics(benchmark::State& state, const std::string& which, Shape shape) {
   Workload work(shape, Causal::bottom_right);
-  const Extents<3> rows{1, shape.heads, shape.queries};
-  const Extents<4> gap_extents{1, shape.heads, shape.queries, static_cast<std::int64_t>(kGapOctaves.size())};
-  const auto count = static_cast<std::size_t>(shape.heads * shape.queries);
-  std::vector<std::vector<double>> numbers(8, std::vector<double>(count));
-  std::vector<std::vector<std::int64_t>> integers(2, std::vector<std::int64_t>(count));
-  std::vector<std::int64_t> gap_counts(count * kGapOctaves.size());
   const auto asked = [&](const char* name) {
     const bool watched =
         which == "watch" &&
         std::string("entropy peak_weight support gap_counts").find(name) != std::string::npos;
     return which == "all" || which == name || watched;
   };
-  RowStatistics wanted;
-  if (asked("entropy")) wanted.entropy = {numbers[0].data(), rows};
-  if (asked("peak_weight")) wanted.peak_weight = {numbers[1].data(), rows};
-  if (asked("effective_support")) wanted.effective_support = {numbers[2].data(), rows};
-  if (asked("mass")) wanted.mass = {numbers[3].data(), rows};
-  if (asked("score_spread")) wanted.score_spread = {numbers[4].data(), rows};
-  if (asked("first_weight")) wanted.first_weight = {numbers[5].data(), rows};
-  if (asked("peak_key")) wanted.peak_key = {integers[0].data(), rows};
-  if (asked("support")) wanted.support = {integers[1].data(), rows};
-  if (asked("gap_counts")) wanted.gap_counts = {gap_counts.data(), gap_extents};
-  for (auto _ : state) attend(work.request, Softmax{}, work.out_view(), which == "none" ? nullptr : &wanted);
+  WantedStatistics wanted{.gap_counts = asked("gap_counts")};
+  each_row_statistic([&](const auto& statistic) { wanted.*statistic.wish = asked(statistic.name()); });
+  OwnedStatistics found(wanted, {1, shape.heads, shape.queries, shape.keys});
+  const RowStatistics views = found.views();
+  for (auto _ : state) attend(work.request, Softmax{}, work.out_view(), which == "none" ? nullptr : &views);
   count_flops(state, work.flops(2));
 }
 

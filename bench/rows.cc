@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "base/random.h"
 #include "sharpmax/machine.h"
 #include "sharpmax/statistics.h"

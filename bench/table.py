@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The tables of README and docs, made from a result of bench/compare.py, bench/retrieval/compare.py or bench/model/compare.py.
+"""The tables of docs, made from a result of bench/compare.py, bench/retrieval/compare.py or bench/model/compare.py.
 
-    bench/table.py build/bench.json
-    bench/table.py build/bench-retrieval.json [--bars-only]
+    bench/table.py build/bench.json [--part bars|peers]
+    bench/table.py build/bench-retrieval.json [--part bars|peers]
     bench/table.py build/bench-model.json
 """
 
@@ -60,7 +60,7 @@ def bar_rows(runs, bars):
             cells.append(f"**{text}**" if reached is False else text)
             words = "one thread" if threads == 1 else "two threads"
             if reached is False:
-                missed.append(f"{bar.what}, {words} ({text}; wanted {threshold(bar, bar.bar)})")
+                missed.append(f"{bar.what}, {words} ({text}; expected {threshold(bar, bar.bar)})")
             elif reached is None:
                 unmeasured.append(f"{bar.what}, {words}")
         rows.append((bar.what, threshold(bar, bar.bar), threshold(bar, bar.aim), *cells))
@@ -116,14 +116,13 @@ def bar_table(result, bars):
     return [markdown(header, rows), closing_words(missed, unmeasured), provenance(result)]
 
 
-def render_attention(result):
-    parts = bar_table(result, BARS)
+def attention_peers(result):
     first = result["runs"][0]
-    peers = peer_rows(first)
-    if peers:
-        parts.append(f"Time of each peer over ours, {words_of(first['threads'])}:")
-        parts.append(markdown(("case", "sharpmax", *PEER_COLUMNS), peers))
-    return parts
+    return [
+        f"Time of each peer over ours, {words_of(first['threads'])}:",
+        markdown(("case", "sharpmax", *PEER_COLUMNS), peer_rows(first)),
+        provenance(result),
+    ]
 
 
 def words_of(threads):
@@ -152,13 +151,13 @@ def left_out(result):
     return f"Left out: {'; '.join(found)}." if found else ""
 
 
-def render_retrieval(result, bars_only=False):
-    parts = bar_table(result, RETRIEVAL_BARS)
-    if not bars_only:
-        parts.append("Our rate, and the time of each peer over ours:")
-        parts.append(markdown(("case", "sharpmax", *RETRIEVAL_COLUMNS), list(retrieval_rows(result))))
-        parts.append(left_out(result))
-    return parts
+def retrieval_peers(result):
+    return [
+        "Our rate, and the time of each peer over ours:",
+        markdown(("case", "sharpmax", *RETRIEVAL_COLUMNS), list(retrieval_rows(result))),
+        left_out(result),
+        provenance(result),
+    ]
 
 
 MODEL_COLUMNS = ("llama.cpp", "llama.cpp, without flash attention", "sharpmax, float32 cache", "sharpmax, adaptive")
@@ -213,18 +212,22 @@ def render_model(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=pathlib.Path, help="what a compare.py wrote by -o")
-    parser.add_argument("--bars-only", action="store_true", help="of retrieval: the first table alone")
+    parser.add_argument("--part", choices=("bars", "peers"), help="targets, or times of the peers (default: both)")
     arguments = parser.parse_args()
     result = json.loads(arguments.result.read_text())
     kinds = {
-        "sharpmax.bench/1": lambda: render_attention(result),
-        "sharpmax.bench.retrieval/1": lambda: render_retrieval(result, arguments.bars_only),
-        "sharpmax.bench.model/1": lambda: render_model(result),
+        "sharpmax.bench/1": {"bars": lambda: bar_table(result, BARS), "peers": lambda: attention_peers(result)},
+        "sharpmax.bench.retrieval/1": {
+            "bars": lambda: bar_table(result, RETRIEVAL_BARS),
+            "peers": lambda: retrieval_peers(result),
+        },
+        "sharpmax.bench.model/1": {"peers": lambda: render_model(result)},
     }
     schema = result.get("schema")
     if schema not in kinds:
-        sys.exit(f"table.py: schema is {schema!r}; wanted one of {', '.join(map(repr, kinds))}")
-    print("\n\n".join(part for part in kinds[schema]() if part))
+        sys.exit(f"table.py: schema is {schema!r}; expected one of {', '.join(map(repr, kinds))}")
+    makers = [make for name, make in kinds[schema].items() if arguments.part in (None, name)]
+    print("\n\n".join(part for make in makers for part in make() if part))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
+#include <limits>
 
 #include "base/in_quotes.h"
 #include "cli/attend.h"
-#include "cli/attend_inputs.h"
-#include "cli/attend_statistics.h"
-#include "cli/console.h"
 #include "cli/outputs.h"
-#include "cli/table.h"
-#include "sharpmax/attention.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -32,16 +27,155 @@ void check_outputs(const AttendOptions& options, std::size_t normalizers) {
   }
 }
 
-void check_files(const AttendOptions& o) {
-  CallFiles call(o.overwrite);
-  call.reads("--arrays", o.arrays).reads("--query", o.query).reads("--key", o.key).reads("--value", o.value);
-  call.reads("--mask", o.mask).reads("--bias", o.bias).reads("--backward", o.backward);
-  call.writes("--json", o.json, results_kind("sharpmax.attend/1"));
-  call.writes("-o", o.output, ends_with(o.output, ".npz") ? npz_kind() : npy_kind());
-  call.writes("--statistics-out", o.statistics_output, npz_kind());
-  call.writes("--gradients-out", o.gradients_output, npz_kind());
-  call.check();
+bool is_summarized(std::string_view name) {
+  constexpr std::string_view kNames[] = {"entropy", "peak_weight", "effective_support",
+                                         "support", "mass",        "temperature"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
+
+struct StatisticsWishes {
+  bool every_row = false;  // top keys, gap counts, column mass, map: only if they will be written
+  std::int64_t top = 8;
+  std::vector<double> gaps;
+  std::int64_t map_rows = 0, map_columns = 0;  // 0: no map
+
+  WantedStatistics wanted() const {
+    WantedStatistics wanted{.peak_key = true};
+    each_row_statistic([&](const auto& statistic) {
+      if (every_row || is_summarized(statistic.name())) wanted.*statistic.wish = true;
+    });
+    if (!every_row) return wanted;
+    wanted.top = top;
+    wanted.gap_counts = !gaps.empty();
+    wanted.gaps = gaps;
+    wanted.column_mass = true;
+    wanted.map = {map_rows, map_columns};
+    return wanted;
+  }
+};
+
+struct Summary {
+  double mean = 0, median = 0, min = 0, max = 0;
+};
+
+Summary summary_of(std::vector<double> values) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  std::erase_if(values, [](double v) { return std::isnan(v); });
+  if (values.empty()) return {kNone, kNone, kNone, kNone};
+  std::sort(values.begin(), values.end());
+  double sum = 0.0;
+  for (const double v : values) sum += v;
+  const std::size_t half = values.size() / 2;
+  return {.mean = sum / static_cast<double>(values.size()),
+          .median = values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]),
+          .min = values.front(),
+          .max = values.back()};
+}
+
+class HeadStatistics {
+ public:
+  HeadStatistics(const AttentionRequest& request, const StatisticsWishes& wishes)
+      : found_(wishes.wanted(), {request.query.shape[0], request.query.shape[1], request.query.shape[2],
+                                 request.key.shape[2]}) {}
+
+  RowStatistics views() noexcept { return found_.views(); }
+
+  std::vector<NamedNpyView> named_views(const std::string& prefix) const {
+    std::vector<NamedNpyView> out;
+    const auto add = [&]<class T, std::size_t Rank>(const char* name, const Tensor<T, Rank>& tensor) {
+      if (tensor.data() == nullptr) return;
+      const NpyType type = std::is_same_v<T, double> ? NpyType::float64 : NpyType::int64;
+      out.push_back({prefix + name, {type, {tensor.shape().begin(), tensor.shape().end()}, tensor.data()}});
+    };
+    each_row_statistic([&](const auto& statistic) { add(statistic.name(), found_.*statistic.tensor); });
+    add("top_keys", found_.top_keys);
+    add("top_weights", found_.top_weights);
+    add("gap_counts", found_.gap_counts);
+    if (found_.gap_counts.data() != nullptr) {
+      const auto count = static_cast<std::int64_t>(found_.gaps.size());
+      out.push_back({prefix + "gaps", {NpyType::float64, {count}, found_.gaps.data()}});
+    }
+    add("column_mass", found_.column_mass);
+    add("map", found_.map);
+    return out;
+  }
+
+  // One object per head, over the rows of every batch entry that have a key and no NaN.
+  Json summary_json() const {
+    Json heads = Json::array();
+    for (std::int64_t h = 0; h < found_.mass.shape()[1]; ++h) {
+      const Head head = summarize(h);
+      Json json{{"head", h}, {"rows", head.rows}, {"masked_rows", head.masked}, {"poisoned_rows", head.poisoned}};
+      for (const auto& [name, s] : head.summaries)
+        json[name] = {{"mean", s.mean}, {"median", s.median}, {"min", s.min}, {"max", s.max}};
+      heads.push_back(std::move(json));
+    }
+    return heads;
+  }
+
+  std::string summary_table(bool colour) const {
+    Table table(std::vector<Align>(11, Align::right));
+    std::vector<Cell> names;
+    for (const char* name :
+         {"head", "entropy", "median", "min", "max", "peak", "median", "min", "max", "support", "beta"}) {
+      names.push_back({name, Ink::dim});
+    }
+    table.add(std::move(names));
+    std::int64_t masked = 0, poisoned = 0;
+    for (std::int64_t h = 0; h < found_.mass.shape()[1]; ++h) {
+      const Head head = summarize(h);
+      masked += head.masked, poisoned += head.poisoned;
+      std::vector<Cell> row{{fmt::format("{}", h)}};
+      for (const char* name : {"entropy", "peak_weight"}) {
+        const Summary& s = head.of(name);
+        for (const double v : {s.mean, s.median, s.min, s.max}) row.push_back({short_number(v)});
+      }
+      for (const char* name : {"support", "temperature"}) row.push_back({short_number(head.of(name).mean)});
+      table.add(std::move(row));
+    }
+    std::string text = table.text(colour);
+    text += "entropy (nats), peak weight, support, beta: means over rows\n";
+    if (masked > 0) text += fmt::format("{} rows without a key are left out\n", grouped(masked));
+    if (poisoned > 0) text += fmt::format("{} rows with a NaN or +inf score are left out\n", grouped(poisoned));
+    return text;
+  }
+
+ private:
+  struct Head {
+    std::int64_t rows = 0, masked = 0, poisoned = 0;
+    std::vector<std::pair<std::string, Summary>> summaries;
+
+    const Summary& of(std::string_view name) const {
+      return std::find_if(summaries.begin(), summaries.end(), [&](const auto& s) { return s.first == name; })->second;
+    }
+  };
+
+  Head summarize(std::int64_t head) const {
+    const auto [batches, heads, queries] = found_.mass.shape();
+    Head out{.rows = batches * queries};
+    std::vector<std::array<std::int64_t, 2>> rows;  // with a key and no NaN
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      for (std::int64_t query = 0; query < queries; ++query) {
+        if (std::isnan(found_.peak_weight(batch, head, query)))
+          ++out.poisoned;
+        else if (found_.peak_key(batch, head, query) < 0)
+          ++out.masked;
+        else
+          rows.push_back({batch, query});
+      }
+    }
+    each_row_statistic([&](const auto& statistic) {
+      if (!is_summarized(statistic.name())) return;
+      const auto& tensor = found_.*statistic.tensor;
+      std::vector<double> values;
+      for (const auto& [batch, query] : rows) values.push_back(static_cast<double>(tensor(batch, head, query)));
+      out.summaries.emplace_back(statistic.name(), summary_of(std::move(values)));
+    });
+    return out;
+  }
+
+  OwnedStatistics found_;
+};
 
 StatisticsWishes wishes_of(const AttendOptions& options) {
   StatisticsWishes wishes{.every_row = !options.statistics_output.empty(), .top = options.top};
@@ -75,7 +209,7 @@ std::vector<std::int64_t> list_of(const Extents<4>& shape) { return {shape.begin
 struct Result {
   AnyNormalizer normalizer;
   ArrayBytes output;
-  std::unique_ptr<StatisticsArrays> statistics;
+  std::optional<HeadStatistics> statistics;
   std::array<ArrayBytes, 4> gradients;  // query, key, value, bias
   std::vector<double> parameter_gradients;
 };
@@ -142,10 +276,11 @@ class Runner {
     const DType type = request.query.dtype;
     Result result{.normalizer = normalizer, .output = room_for(out_shape_, size_of(type))};
     if (show_statistics_ || wishes_.every_row) {
-      result.statistics = std::make_unique<StatisticsArrays>(request, wishes_);
+      result.statistics.emplace(request, wishes_);
     }
+    const RowStatistics views = result.statistics ? result.statistics->views() : RowStatistics{};
     attend(request, normalizer, {result.output.data(), type, out_shape_},
-           result.statistics ? &result.statistics->views() : nullptr, {.threads = options_.threads});
+           result.statistics ? &views : nullptr, {.threads = options_.threads});
     return result;
   }
 
@@ -245,7 +380,6 @@ class Runner {
 }  // namespace
 
 int run_on_arrays(const AttendOptions& options) {
-  check_files(options);
   Runner runner(options);
   runner.run();
   runner.write();

@@ -1,16 +1,16 @@
-#include "cli/attend_inputs.h"
+#include "cli/attend.h"
 
 #include <fmt/format.h>
 
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::cli {
 
 Extents<4> four_dimensional(const std::vector<std::int64_t>& shape, const std::string& name) {
   if (shape.size() < 2 || shape.size() > 4) {
-    throw Error(ErrorCode::bad_argument, fmt::format("{} has {} dimension{}; wanted 2, 3 or 4", name,
+    throw Error(ErrorCode::bad_argument, fmt::format("{} has {} dimension{}; expected 2, 3 or 4", name,
                                                      shape.size(), shape.size() == 1 ? "" : "s"));
   }
   Extents<4> four{1, 1, 1, 1};
@@ -36,7 +36,7 @@ AnyTensor<4> tensor_of(const NpyArray& array, const std::string& name, bool bf16
       break;
   }
   throw Error(ErrorCode::bad_argument,
-              fmt::format("{} holds '{}'; wanted floating-point numbers", name, descr_of(array.type)));
+              fmt::format("{} holds '{}'; expected floating-point numbers", name, descr_of(array.type)));
 }
 
 NpyType npy_type_of(DType type) noexcept {
@@ -62,7 +62,7 @@ AttendInputs::AttendInputs(const AttendOptions& options) {
     if (mask_->type != NpyType::boolean) {
       throw Error(
           ErrorCode::bad_argument,
-          fmt::format("mask holds '{}'; wanted bool, true where a query may attend", descr_of(mask_->type)));
+          fmt::format("mask holds '{}'; expected bool, true where a query may attend", descr_of(mask_->type)));
     }
     request_.mask = {reinterpret_cast<const bool*>(mask_->bytes.data()),
                      four_dimensional(mask_->shape, "mask")};
@@ -132,7 +132,7 @@ void AttendInputs::load_archive(const AttendOptions& options) {
     if (named.name == "bias") into = &bias_.emplace();
     if (!into) {
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{} has an array {}; wanted query, key, value and perhaps mask and bias",
+                  fmt::format("{} has an array {}; expected query, key, value and perhaps mask and bias",
                               options.arrays, in_quotes(named.name)));
     }
     *into = std::move(named.array);

@@ -1,6 +1,8 @@
 // `sharpmax audit`: every head of a model on a text, by length; or paper B's analyses of it; or a probe.
 #include "sharpmax/audit.h"
 
+#include <fmt/format.h>
+
 #include "audit/job/audit_forms.h"
 #include "cli/audit_report.h"
 #include "cli/door.h"
@@ -34,7 +36,7 @@ struct View {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     visit({"all", "", "Results", "Print every head, not only the worst"}, self.all);
-    visit({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}, self.head);
+    visit(common({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}), self.head);
   }
 };
 
@@ -47,6 +49,48 @@ struct Words {
   Pictures pictures;
 };
 
+// A blunt head need not make answers wrong: only a probe shows that.
+std::string next_of(const AuditResult& result, const AuditRequest& request) {
+  const Findings& f = *result.findings;
+  const auto length = [&](std::size_t i) { return grouped(static_cast<std::int64_t>(f.lengths[i])); };
+  const std::size_t last = f.lengths.size() - 1;
+  std::string answer =
+      last == 0 ? fmt::format("In short: {} of {} heads are blunt at {} tokens.", f.blunt_heads[0], f.by_head.size(), length(0))
+                : fmt::format("In short: {} of {} heads are blunt at {} tokens, {} at {}.", f.blunt_heads[last],
+                              f.by_head.size(), length(last), f.blunt_heads[0], length(0));
+  answer += " Blunt heads need not make answers wrong.";
+  return closing(answer, "To see whether the model still finds one key among many",
+                 "audit " + quoted_word(request.model.model) + " --probe lookup");
+}
+
+std::string next_of(const AnalysisResult& result, const AnalysisRequest& request) {
+  std::int64_t hold = 0, open = 0;
+  const auto& findings = result.analysis->findings;
+  for (const PaperFinding& finding : findings) {
+    hold += finding.holds.value_or(false) ? 1 : 0;
+    open += finding.holds ? 0 : 1;
+  }
+  const std::string undecided = open == 0 ? "" : fmt::format(", {} not decided", open);
+  return closing(fmt::format("In short: {} of the paper's {} findings hold for this model and text{}.", hold, findings.size(),
+                             undecided),
+                 "To see every head by length", "audit " + quoted_word(request.model.model) + " --text " +
+                                                    quoted_word(request.text.text));
+}
+
+std::string next_of(const ProbeResult& result, const ProbeRequest& request) {
+  if (result.lengths.empty()) return "";
+  const ProbedLength &first = result.lengths.front(), &last = result.lengths.back();
+  const std::string model = quoted_word(request.model.model);
+  std::string answer = fmt::format("In short: {} of {} right at {} tokens", last.right, last.questions, grouped(last.length));
+  if (result.lengths.size() > 1)
+    answer += fmt::format(", {} of {} at {}: {}", first.right, first.questions, grouped(first.length),
+                          last.high < first.low   ? "fewer with length"
+                          : last.low > first.high ? "more with length"
+                                                  : "no difference is shown");
+  return closing(answer + ".", "To see whether a normalizer helps",
+                 fmt::format("fix {} --text FILE --for task --lengths {}", model, last.length));
+}
+
 // Runs one form, and delivers its result; people get text(result).
 template <class Request, class Job, class Text>
 int run_form(const Words& words, Request& request, CallFiles files, const Job& job, const Text& text) {
@@ -56,7 +100,7 @@ int run_form(const Words& words, Request& request, CallFiles files, const Job& j
   if constexpr (requires { request.text; }) read_standard_input(request.text);
   ConsoleListener listener;
   const auto result = job(request, listener);
-  deliver(delivery, to_json(result), [&] { return text(result); });
+  deliver(delivery, to_json(result), [&] { return text(result) + next_of(result, request); });
   return kOk;
 }
 

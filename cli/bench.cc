@@ -10,9 +10,10 @@
 
 #include "base/in_quotes.h"
 #include "cli/attend.h"
-#include "cli/bench_case.h"
+#include "cli/bench.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
@@ -75,7 +76,7 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const char* flag,
   const auto sizes = parse_integers(text, flag);
   for (const std::int64_t size : sizes) {
     if (size < 1 || size > most) {
-      throw Error(ErrorCode::bad_argument, fmt::format("{}: found {}; wanted 1 to {}", flag, size, most));
+      throw Error(ErrorCode::bad_argument, fmt::format("{}: found {}; expected 1 to {}", flag, size, most));
     }
   }
   return sizes;
@@ -275,7 +276,7 @@ Command add_bench(CLI::App& program) {
   words->footer(
       "peak: useful operations over the FMA peak measured in the same run.\n"
       "read: keys and values, read once, over the read bandwidth of the same run;\n"
-      "above 1 where they fit into the caches.\n"
+      "above 1 if they fit into the caches.\n"
       "\n"
       "Examples:\n"
       "  sharpmax bench\n"
@@ -283,7 +284,7 @@ Command add_bench(CLI::App& program) {
       "  sharpmax bench --directions forward,backward --causal \\\n"
       "      --threads 1,2 --json -");
   const auto o = std::make_shared<BenchOptions>();
-  words->add_option("--directions", o->directions, "Of forward, backward, decode (default forward,decode)")
+  words->add_option("--directions", o->directions, "Directions: forward, backward, decode (default forward,decode)")
       ->option_text("WORDS");
   words->add_option("--keys", o->keys, "Numbers of keys (default 512,2048)")->option_text("N,N...");
   words->add_option("--features", o->features, "Head sizes (default 64)")->option_text("N,N...");
@@ -293,19 +294,21 @@ Command add_bench(CLI::App& program) {
   words->add_option("--kv-heads", o->kv_heads, "Key-value heads (default as many)")
       ->option_text("N")
       ->check(CLI::Range(1, 4096));
-  words->add_flag("--causal", o->causal, "No key after the query's own");
+  words->add_flag("--causal", o->causal, "Hide keys after the query's own");
   words
       ->add_option("--normalizer", o->normalizers,
-                   "May be given several times (default softmax, adaptive, "
+                   "Normalizer to time; repeatable (default softmax, adaptive, "
                    "entropy_target, entmax15)")
       ->option_text("TEXT")
       ->allow_extra_args(false);
   words->add_option("--threads", o->threads, "Numbers of threads (default 1)")->option_text("N,N...");
-  words->add_option("--rounds", o->rounds, "How many (default 7)")
+  words->add_option("--rounds", o->rounds, "Number of rounds (default 7)")
       ->option_text("N")
       ->check(CLI::Range(1, 1000));
   add_json_option(*words, o->json, kSchema, "Results");
   add_overwrite_option(*words, o->overwrite, "Results");
+  mark_common(*words, {"--directions", "--keys", "--features", "--heads", "--kv-heads", "--causal", "--normalizer", "--threads",
+                       "--rounds", "--json"});
   return {words, [o] { return run(*o); }};
 }
 

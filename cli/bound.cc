@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "cli/door.h"
 #include "cli/fields.h"
 #include "cli/table.h"
@@ -45,6 +47,20 @@ struct Words {
   Pictures pictures;
 };
 
+std::string next_of(const BoundResult& result) {
+  const SoftmaxBound& most = result.softmax.back();
+  constexpr double kWritableOut = 1e15;
+  const std::string keys = most.n < kWritableOut ? grouped(std::llround(most.n)) : fmt::format("{:.4g}", most.n);
+  return closing(fmt::format("In short: under softmax no key among {} can have more than {} of the weight.", keys,
+                             short_number(most.tight.high)),
+                 "To see what the weights of a model prove", "bound MODEL");
+}
+
+std::string next_of(const ModelBoundRequest& request) {
+  return closing("", "To see what its heads do on a text",
+                 "audit " + quoted_word(request.model.model) + " --text FILE");
+}
+
 [[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
 
 int run_model(Words& words) {
@@ -61,7 +77,7 @@ int run_model(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const ModelBoundResult result = bound_model(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()); });
+  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()) + next_of(request); });
   return kOk;
 }
 
@@ -77,7 +93,7 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const BoundResult result = bound(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()); });
+  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + next_of(result); });
   return kOk;
 }
 
@@ -85,7 +101,7 @@ int run(Words& words) {
 
 Command add_bound(CLI::App& program) {
   const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all: bounds, not measurements");
+  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all (bounds)");
   app->footer(kFooter);
   add_fields(*app, words->spread);
   add_fields(*app, words->model);

@@ -33,6 +33,7 @@ Command add_audit(CLI::App& program);
 Command add_bound(CLI::App& program);
 Command add_fix(CLI::App& program);
 Command add_report(CLI::App& program);
+Command add_completion(CLI::App& program);
 
 // What was typed, or what would have been typed to ask for the same; run_program() sets it.
 std::string& command_line();

@@ -12,7 +12,7 @@
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
@@ -44,6 +44,12 @@ void check_files(const FitWords& words) {
     if (is_file(target)) AtomicFile probe(target);
 }
 
+std::string next_of(const FitResult& result, const FitRequest& request) {
+  return closing("", "To test the refitted rule at more sizes",
+                 fmt::format("retrieve --head {} --normalizers {}", quoted_word(request.head),
+                             quoted_word("softmax;" + result.refitted.normalizer)));
+}
+
 int run(FitWords& words) {
   check_files(words);
   words.request.command = command_line();
@@ -52,7 +58,7 @@ int run(FitWords& words) {
   const Json results = to_json(result);
   const bool text_wanted = deliver_tables(words.tables, retrieval::text_of(results), to_csv(result));
   hand_over([&] { return results; });
-  if (text_wanted) print(fit_report(result, colour_wanted()));
+  if (text_wanted) print(fit_report(result, colour_wanted()) + next_of(result, words.request));
   return kOk;
 }
 

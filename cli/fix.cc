@@ -39,6 +39,22 @@ struct Words {
   Pictures pictures;
 };
 
+std::string next_of(const FixResult& result, const FixRequest& request) {
+  const std::string model = quoted_word(request.model.model), text = quoted_word(request.text.text);
+  const std::string rule = quoted_word(result.trials[result.use()].rule);
+  if (result.use() == 0 && !request.task.empty())
+    return closing("In short: leave the model as it is.", "To see where its loss is",
+                   fmt::format("perplexity {} --text {}", model, text));
+  if (result.use() == 0)
+    return closing("In short: leave the model as it is.", "To look for smaller gains, ask more questions",
+                   fmt::format("fix {} --text {} --questions {}", model, text, 4 * request.questions));
+  if (request.table.empty())
+    return closing(fmt::format("In short: use {}.", result.trials[result.use()].rule), "To save it as a table for sharpmax run",
+                   fmt::format("fix {} --text {} --rule {} --no-search --table table.json", model, text, rule));
+  return closing(fmt::format("In short: use {}.", result.trials[result.use()].rule), "To run the model with it",
+                 fmt::format("run {} --normalizers {} --prompt TEXT", model, quoted_word(request.table)));
+}
+
 CallFiles files_of_fix(const FixRequest& request) {
   return files_of(request, request.saving.overwrite, kFixSchema)
       .writes(named("table"), request.table, results_kind("sharpmax.normalizers/1"));
@@ -56,7 +72,7 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const FixResult result = fix(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + how_to_use(result, request); });
+  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + how_to_use(result, request) + next_of(result, request); });
   return kOk;
 }
 
@@ -64,7 +80,7 @@ int run(Words& words) {
 
 Command add_fix(CLI::App& program) {
   const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("fix", "Try normalizers on a real model; say which helps, or that none does");
+  CLI::App* app = program.add_subcommand("fix", "Test on held-out data whether a normalizer helps");
   app->footer(kFooter);
   add_fields(*app, words->request);
   add_fields(*app, words->pictures);

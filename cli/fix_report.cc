@@ -125,7 +125,7 @@ std::string criterion_sentence(const FixSettings& settings) {
   if (settings.for_ == "text") return "Chosen by the least loss.";
   if (settings.for_ == "task") return "Chosen by the most right answers, whatever the loss.";
   return fmt::format(
-      "Chosen by right answers gained (share) less loss added (nats), among rules that add at most {}.",
+      "Chosen by right answers gained (share) minus loss added (nats), among candidates that add at most {}.",
       settings.allow);
 }
 
@@ -135,7 +135,7 @@ std::string text_of(const FixResult& result, bool colour) {
   const FixComparison plain = result.on_held_out(0);
   std::string text = inked(wrapped(result.verdict()), Ink::bold, colour) + "\n\n";
   text += wrapped(fmt::format(
-              "Held out: {} tokens of text, {} questions. Loss in nats a token, as a change from "
+              "Held out: {} tokens of text, {} questions. Loss in nats per token, as a change from "
               "doing nothing, with 95 % intervals; right: share of questions; flips: wrong to right "
               "and right to wrong; p: exact sign test. {}",
               grouped(plain.text.tokens), grouped(plain.task.questions), criterion_sentence(result.settings))) +

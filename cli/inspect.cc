@@ -3,6 +3,7 @@
 
 #include "cli/door.h"
 #include "cli/fields.h"
+#include "cli/help.h"
 #include "cli/inspect_report.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
@@ -27,6 +28,12 @@ struct InspectWords {
   bool tensors = false, overwrite = false;
 };
 
+std::string next_of(const InspectResult& result, const InspectRequest& request) {
+  const std::string model = quoted_word(request.model.model);
+  if (!result.architecture.runs_here) return closing("In short: it does not run here.", "To see its tensors", "inspect " + model + " --tensors");
+  return closing("In short: it runs here.", "To see which heads go blunt as a text grows", "audit " + model + " --text FILE");
+}
+
 int run(const InspectWords& words) {
   files_of(words.request, words.overwrite, kInspectSchema)
       .writes("--json", words.json, results_kind(kInspectSchema))
@@ -36,7 +43,7 @@ int run(const InspectWords& words) {
   const Json found = to_json(result);
   hand_over([&] { return found; });
   if (!words.json.empty()) deliver(words.json, json_text(found));
-  if (words.json != "-") print(inspect_report(found, words.tensors, colour_wanted()));
+  if (words.json != "-") print(inspect_report(found, words.tensors, colour_wanted()) + next_of(result, words.request));
   return result.check && !result.check->bad.empty() ? kCheckFailed : kOk;
 }
 
@@ -45,14 +52,15 @@ int run(const InspectWords& words) {
 Command add_inspect(CLI::App& program) {
   const auto words = std::make_shared<InspectWords>();
   CLI::App* app = program.add_subcommand("inspect",
-                                         "What is in a model file: its architecture, shape, tokenizer, "
-                                         "types, tensors and metadata, and whether it runs here.");
+                                         "What a model file holds, and whether it runs here. Reports architecture, shape, "
+                                         "tokenizer, types, tensors and metadata.");
   app->footer(kFooter);
   add_fields(*app, words->request);
   app->add_flag("--tensors", words->tensors,
                 "Every tensor (default: one line for those that differ in the layer alone)");
   add_json_option(*app, words->json, kInspectSchema, "Results");
   add_overwrite_option(*app, words->overwrite, "Results");
+  mark_common(*app, {"--tensors", "--json"});
   return {app, [words] { return run(*words); }};
 }
 

@@ -275,7 +275,7 @@ std::string check_text(const Json& check, bool colour) {
     return inked(fmt::format("check: every weight of {} tensors is finite{}", tensors, rest), Ink::green,
                  colour) +
            "\n";
-  std::string out = inked(fmt::format("check: {} of {} tensors have weights that are no numbers{}",
+  std::string out = inked(fmt::format("check: {} of {} tensors have weights that are not finite{}",
                                       bad.size(), tensors, rest),
                           Ink::red, colour) +
                     "\n";

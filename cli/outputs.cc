@@ -40,7 +40,7 @@ std::string wanted_by(const CLI::Option& option) {
 }  // namespace
 
 void add_json_option(CLI::App& words, std::string& json, std::string_view schema, const char* group) {
-  words.add_option("--json", json, fmt::format("Write the results, schema {}; -: standard output", schema))
+  words.add_option("--json", json, fmt::format("File for the results, schema {}; - is standard output", schema))
       ->option_text("FILE")
       ->group(group);
 }

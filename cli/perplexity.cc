@@ -47,6 +47,21 @@ std::string text_of(const PerplexityResult& result, bool colour) {
                                           100.0 * result.likeliest_right());
 }
 
+std::string next_of(const PerplexityResult& result, const PerplexityRequest& request) {
+  const std::vector<PositionBucket> buckets = buckets_of(result.chunks);
+  std::string answer;
+  if (buckets.size() > 1) {
+    const PositionBucket &last = buckets.back(), &before = buckets[buckets.size() - 2];
+    answer = fmt::format("In short: the loss of tokens {}-{} is {} that of tokens {}-{}.", last.from, last.to,
+                         last.high < before.low   ? "below"
+                         : last.low > before.high ? "above"
+                                                  : "not shown to differ from",
+                         before.from, before.to);
+  }
+  return closing(answer, "To see which heads go blunt as the text grows",
+                 fmt::format("audit {} --text {}", quoted_word(request.model.model), quoted_word(request.text.text)));
+}
+
 struct Words {
   PerplexityRequest request;
   Pictures pictures;
@@ -60,7 +75,7 @@ int run(Words& words) {
   request.command = command_line();
   ConsoleListener listener;
   const PerplexityResult result = perplexity(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()); });
+  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + next_of(result, request); });
   return kOk;
 }
 
@@ -68,7 +83,7 @@ int run(Words& words) {
 
 Command add_perplexity(CLI::App& program) {
   const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("perplexity", "A model's loss on a text, by position");
+  CLI::App* app = program.add_subcommand("perplexity", "Loss of a model on a text, by position");
   app->footer(kFooter);
   add_fields(*app, words->request);
   add_fields(*app, words->pictures);

@@ -18,20 +18,13 @@ namespace sharpmax::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Examples:\n"
-    "  sharpmax attend --demo               what each normalizer does as n grows\n"
-    "  sharpmax attend --list               the normalizers and their formulas\n"
-    "  sharpmax attend --arrays qkv.npz --normalizer entropy_target:nats=0.5 -o o.npy\n"
-    "  sharpmax retrieve                    train a small head; see it fail or hold\n"
-    "  sharpmax fit HEAD.safetensors        adaptive temperature refitted to a head\n"
-    "  sharpmax inspect MODEL               what is in a GGUF or safetensors model\n"
-    "  sharpmax run MODEL --prompt TEXT     a real model, any normalizer in any head\n"
-    "  sharpmax perplexity MODEL --text FILE            its loss by position\n"
-    "  sharpmax audit MODEL --text FILE     every head, and where it goes blunt\n"
-    "  sharpmax bound --spread 5.69 --n 16384           how sharp a row can be at all\n"
-    "  sharpmax report RESULTS.json -o page.html        saved results as a page\n"
-    "  sharpmax bench --keys 2048           how fast, against what the machine allows\n"
+    "See it, know where it happens, fix it:\n"
+    "  sharpmax retrieve                        train a head; watch it fail or hold\n"
+    "  sharpmax audit MODEL --text FILE         at which length heads go blunt\n"
+    "  sharpmax audit MODEL --probe lookup      whether it still finds one key\n"
+    "  sharpmax fix MODEL --text FILE           whether a normalizer helps\n"
     "\n"
+    "sharpmax COMMAND --help has the options and examples of a command.\n"
     "Exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad file, 4 limit,\n"
     "130 interrupted. NO_COLOR, SHARPMAX_TARGET and OMP_NUM_THREADS are respected.";
 
@@ -46,11 +39,16 @@ int complain(const std::string& sentence, int code) {
   return code;
 }
 
-std::string help_of(const CLI::App& words) {
-  std::string text = words.help(words.get_parent() ? "sharpmax" : "");
-  // CLI11 puts two empty lines between groups.
-  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
-  return text;
+std::string help_of(const CLI::App& words, CLI::AppFormatMode mode = CLI::AppFormatMode::Normal) {
+  return words.help(words.get_parent() ? "sharpmax" : "", mode);
+}
+
+// `sharpmax help audit` is `sharpmax audit --help`.
+std::vector<std::string> with_help_behind(std::vector<std::string> words) {
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  words.push_back("--help");
+  return words;
 }
 
 int code_of(ErrorCode code) {
@@ -77,11 +75,13 @@ void describe(CLI::App& program, VersionWish& wish) {
   program.formatter(std::make_shared<WrappingFormatter>());
   program.footer(kFooter);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  program.set_help_all_flag("--help-all", "Show every option of a command");
   program.add_flag("--version", wish.version, "Print the version");
-  program.add_flag("--verbose", wish.verbose, "With --version: compiler, instruction sets, BLAS, threads");
-  program.add_option("--json", wish.json, "With --version: write it as JSON; -: standard output")
+  program.add_flag("--verbose", wish.verbose, "Add compiler, instruction sets, BLAS and threads to --version");
+  program.add_option("--json", wish.json, "File for the version as JSON; - is standard output")
       ->option_text("FILE");
-  program.add_flag("--overwrite", wish.overwrite, "With --json: replace an existing file of another kind");
+  program.add_flag("--overwrite", wish.overwrite, "Replace an existing file of another kind");
+  mark_common(program, {"--version"});
   program.require_subcommand(0, 1);
 }
 
@@ -100,28 +100,35 @@ int tell_version(const VersionWish& wish) {
 }  // namespace
 
 int run_program(std::span<const std::string> words) {
-  const std::vector<std::string> typed(words.begin(), words.end());
+  const std::vector<std::string> typed = with_help_behind({words.begin(), words.end()});
   command_line() = "sharpmax" + quoted_words(words);
   begin_call(typed);
   CLI::App program(
-      "Sharp attention at any size: attention under any normalizer, and what it does as "
-      "the number of keys grows.",
+      "Sharp attention at any size: see where attention goes blunt as its input grows, know "
+      "where it must, and fix it.",
       "sharpmax");
   VersionWish wish;
   describe(program, wish);
   const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
                               add_fit(program),        add_inspect(program), add_run(program),
                               add_perplexity(program), add_audit(program),   add_bound(program),
-                              add_fix(program),        add_report(program)};
+                              add_fix(program),        add_report(program),  add_completion(program)};
 
+  for (const Command& command : commands) command.words->group("Commands");
   check_all_values(program, typed);
   try {
-    std::vector<std::string> backwards(words.rbegin(), words.rend());  // as CLI11 takes them
+    std::vector<std::string> backwards(typed.rbegin(), typed.rend());  // as CLI11 takes them
     program.parse(std::move(backwards));
   } catch (const CLI::CallForHelp&) {
     const auto chosen = program.get_subcommands();
     print(help_of(chosen.empty() ? program : *chosen[0]));
     return kOk;
+  } catch (const CLI::CallForAllHelp&) {
+    const auto chosen = program.get_subcommands();
+    print(help_of(chosen.empty() ? program : *chosen[0], CLI::AppFormatMode::All));
+    return kOk;
+  } catch (const CLI::ExtrasError&) {
+    throw Usage(about_unknown_words(program));
   } catch (const CLI::ParseError& error) {
     throw Usage(error.what());
   }

@@ -25,7 +25,7 @@ constexpr const char* kFooter =
 
 Command add_report(CLI::App& program) {
   const auto request = std::make_shared<ReportRequest>();
-  CLI::App* words = program.add_subcommand("report", "Saved results as a page: one of them, or several compared");
+  CLI::App* words = program.add_subcommand("report", "One page of saved results, or of several compared");
   words->footer(kFooter);
   words->add_option("RESULTS", request->results, "JSON files that --json of other commands wrote")->option_text("FILE...");
   add_fields(*words, request->files);

@@ -11,7 +11,7 @@
 #include "cli/table.h"
 #include "report/results_page.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
@@ -75,6 +75,10 @@ void keep_page(const Json& results, const RetrievalRequest& request) {
   narrate(fmt::format("everything is in {}; open report.html there in a browser", directory_of(request)));
 }
 
+std::string next_of() {
+  return closing("", "To see whether heads of your own model do the same", "audit MODEL --text FILE");
+}
+
 int run(RetrieveWords& words) {
   check_files(words);
   words.request.command = command_line();
@@ -84,7 +88,7 @@ int run(RetrieveWords& words) {
   const bool text_wanted = deliver_tables(words.tables, retrieval::text_of(results), to_csv(result));
   write_report_files(words.pictures.files, results);
   hand_over([&] { return results; });
-  if (text_wanted) print(retrieval_report(result, colour_wanted()));
+  if (text_wanted) print(retrieval_report(result, colour_wanted()) + next_of());
   if (words.request.head.empty()) keep_page(results, words.request);
   if (result.bounds_hold()) return kOk;
   narrate("a measured row breaks the bound of its head: either the certificate or the measurement is wrong");

@@ -3,6 +3,7 @@
 
 #include "cli/door.h"
 #include "cli/fields.h"
+#include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
@@ -78,12 +79,13 @@ int run(RunWords& words) {
 
 Command add_run(CLI::App& program) {
   const auto words = std::make_shared<RunWords>();
-  CLI::App* app = program.add_subcommand("run", "Let a real model go on from a prompt, under any normalizer");
+  CLI::App* app = program.add_subcommand("run", "Continue a prompt with a model, under any normalizer");
   app->footer(kFooter);
   add_fields(*app, words->request);
   add_json_option(*app, words->json, kGenerateSchema, "Results");
   add_overwrite_option(*app, words->overwrite, "Results");
-  app->add_flag("--quiet", words->quiet, "No line of times at the end")->group("Results");
+  app->add_flag("--quiet", words->quiet, "Leave out the line of times at the end")->group("Results");
+  mark_common(*app, {"--json", "--quiet"});
   return {app, [words] { return run(*words); }};
 }
 

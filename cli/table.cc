@@ -104,4 +104,9 @@ std::string short_count(long long n) {
   return fmt::format("{}", n);
 }
 
+std::string closing(std::string_view answer, std::string_view purpose, std::string_view command) {
+  const std::string first = answer.empty() ? "" : wrapped(answer) + "\n";
+  return fmt::format("\n{}{}:\n  sharpmax {}\n", first, purpose, command);
+}
+
 }  // namespace sharpmax::cli

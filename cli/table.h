@@ -49,4 +49,8 @@ std::string short_count(long long n);
 using sharpmax::duration;
 using sharpmax::grouped;
 
+// The end of a command's text: an answer in one sentence, or nothing if the text ends in one already, and the command to
+// try next. purpose: "To see whether a normalizer helps". command: the words after `sharpmax`, fit to be typed.
+std::string closing(std::string_view answer, std::string_view purpose, std::string_view command);
+
 }  // namespace sharpmax::cli

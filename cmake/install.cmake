@@ -30,3 +30,17 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/sharpmaxConfigVersi
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sharpmaxConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/sharpmaxConfigVersion.cmake DESTINATION ${package_dir})
+
+# For builds without CMake. Paths are relative to the file, so that an installed tree may be moved.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH SHARPMAX_PC_TO_PREFIX /prefix/${pc_dir} /prefix)
+string(REGEX REPLACE "/$" "" SHARPMAX_PC_TO_PREFIX "${SHARPMAX_PC_TO_PREFIX}")
+if(SHARPMAX_IS_STATIC)
+  set(SHARPMAX_PC_REQUIRES "Requires: libhwy fmt")
+  set(SHARPMAX_PC_LIBS " ${OpenMP_CXX_FLAGS}")
+else()
+  set(SHARPMAX_PC_REQUIRES "Requires.private: libhwy fmt")
+  set(SHARPMAX_PC_LIBS "")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/sharpmax.pc.in ${CMAKE_CURRENT_BINARY_DIR}/sharpmax.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sharpmax.pc DESTINATION ${pc_dir})

@@ -1,6 +1,7 @@
 """Markdown tables of what `sharpmax retrieve` and scripts/retrieval-ingredients measured. No number is typed here."""
 import math
 import shlex
+import textwrap
 
 # Where a run is kept and where its results go says nothing about them.
 PLACING = {"--directory": 1, "--threads": 1, "--json": 1, "--csv": 1, "--html": 1, "--report": 1, "-o": 1,
@@ -210,9 +211,10 @@ def claim(run):
     n, target = run.sizes[-1], run.member("entropy_target")
     row = run.rows["sharp", target, n]
     seeds = "one seed" if row["seeds"] == 1 else f"mean of {row['seeds']} seeds"
-    return (f"**Trained on sets of at most {run.largest_trained('sharp')} items, a head names the class of the largest of "
+    text = (f"**Trained on sets of at most {run.largest_trained('sharp')} items, a head names the class of the largest of "
             f"{n:,} in {percent(row['accuracy'])} % of sets** ({seeds}, 95 % interval {percent(row['accuracy_low'])} to "
             f"{percent(min(1, row['accuracy_high']))}; chance is 10 %; `{plain_command(run.json['command'])}`).")
+    return textwrap.fill(text.replace(" %", "\0%"), 98).replace("\0", " ")  # a number and its % stay together
 
 
 def claim_table(run):

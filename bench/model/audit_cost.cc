@@ -10,8 +10,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "audit/measure/excerpts.h"
-#include "audit/measure/row_watch.h"
+#include "audit/measure/reading.h"
 #include "base/threads.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
@@ -70,7 +69,7 @@ int run(int argc, char** argv) {
       model.tokenizer().encode(read_text(argv[2]), model::SpecialText::as_text);
   if (static_cast<std::int64_t>(tokens.size()) < count || count < 64 || repeats < 1)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("the text has {} tokens; TOKENS from 64 to that and REPEATS from 1 were wanted",
+                fmt::format("the text has {} tokens; TOKENS from 64 to that and REPEATS from 1 were expected",
                             tokens.size()));
   tokens.resize(static_cast<std::size_t>(count));
   Contest contest(model, std::move(tokens));

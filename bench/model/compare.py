@@ -5,7 +5,7 @@
     bench/model/compare.py --quick --threads 1           shorter
     bench/model/compare.py --check-only                  compare predictions, time nothing
 
-The model is SmolLM2, the text Shakespeare: what `make model` fetches. docs/benchmarks.md says how it
+The model is SmolLM2, the text Shakespeare: what `make model` fetches. docs/design/benchmarks.md says how it
 measures; bench/table.py makes the table from the result.
 """
 

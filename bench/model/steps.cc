@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "bench/line_protocol.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -56,7 +56,7 @@ std::int64_t integer(const std::string& word) {
 CacheType cache_type(const std::string& word) {
   if (word == "f32") return CacheType::float32;
   if (word == "f16") return CacheType::float16;
-  throw Error(ErrorCode::bad_argument, fmt::format("model_steps: --cache is '{}'; wanted f32 or f16", word));
+  throw Error(ErrorCode::bad_argument, fmt::format("model_steps: --cache is '{}'; expected f32 or f16", word));
 }
 
 Options parse(const Words& words) {

@@ -20,7 +20,7 @@
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include "retrieval/head/folded.h"
 #include "retrieval/task/task.h"
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 namespace sharpmax::retrieval {
 namespace {
@@ -128,7 +128,7 @@ TrainingState read_state(const std::filesystem::path& path, const Head& like) {
     if (found == arrays.end() || found->array.type != NpyType::float64 ||
         found->array.shape != shape_of(part))
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: wanted '{}' as float64 in the head's own shape", path.string(), name));
+                  fmt::format("{}: expected '{}' as float64 in the head's own shape", path.string(), name));
     std::memcpy(state.parameters.data() + part.offset, found->array.bytes.data(), found->array.bytes.size());
   }
   state.first_moment.resize(state.parameters.size() + state.normalizer_parameters.size());

@@ -5,7 +5,7 @@
     bench/retrieval/compare.py --quick --threads 1               shorter
     bench/retrieval/compare.py --check-only                      compare outputs, time nothing
 
-docs/benchmarks.md says how it measures; bench/table.py makes the tables from the result.
+docs/design/benchmarks.md says how it measures; bench/table.py makes the tables from the result.
 """
 
 import argparse

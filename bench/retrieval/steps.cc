@@ -119,7 +119,7 @@ class Contender {
     const auto heads = static_cast<std::int64_t>(trainers_.size());
     if (steps == 0 || steps % heads != 0)
       throw Error(ErrorCode::bad_argument,
-                  fmt::format("retrieval_steps: {} steps for {} heads; wanted a multiple", steps, heads));
+                  fmt::format("retrieval_steps: {} steps for {} heads; expected a multiple", steps, heads));
     std::vector<double> losses;  // of the first head
     const double seconds = seconds_of([&] {
       parallel_for(static_cast<int>(heads), heads, [&](std::int64_t head, int) {

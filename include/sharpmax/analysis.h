@@ -32,8 +32,8 @@ struct AnalysisChoices {
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Paper B's analyses";
     const Domain count = range(1, 1 << 20);
-    visit({"analysis", "LIST", kGroup,
-           "Analyses, with commas: distance-length, distance-top, critical-top, separability, gradient; or all"},
+    visit(common({"analysis", "LIST", kGroup,
+                  "Analyses, with commas: distance-length, distance-top, critical-top, separability, gradient; or all"}),
           self.analysis);
     visit({"vectors", "values|hidden", kGroup, "Vectors that are weighted: values, or hidden states before the layer",
            one_of({"values", "hidden"})},
@@ -44,9 +44,9 @@ struct AnalysisChoices {
           self.distance);
     visit({"chunks", "N", kGroup, "Parts of the text to read, L tokens each", count}, self.chunks);
     visit({"length_top", "N", kGroup, "Keys selected in distance-length", count}, self.length_top);
-    visit({"tops", "N,…", kGroup, "Keys selected in distance-top (default 1,5,10,20,100)", count}, self.tops);
+    visit({"tops", "N,N...", kGroup, "Keys selected in distance-top (default 1,5,10,20,100)", count}, self.tops);
     visit({"critical_most", "N", kGroup, "Largest number of keys that critical-top tries", count}, self.critical_most);
-    visit({"critical_lengths", "N,…", kGroup, "Lengths of critical-top (default 64, 128, … to L)", range(2, 1 << 20)},
+    visit({"critical_lengths", "N,N...", kGroup, "Lengths of critical-top (default 64, 128, ... to L)", range(2, 1 << 20)},
           self.critical_lengths);
     visit({"level", "P", kGroup, "Level of the Kolmogorov-Smirnov test of critical-top", range(1e-9, 0.5)}, self.level);
     visit({"subsets", "N", kGroup, "Subsets of 144 heads, the paper's number, on which critical-top is repeated",
@@ -69,8 +69,8 @@ struct AnalysisRequest {
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
     TextRequest::each_field(self.text, visit);
-    visit({"lengths", "N,…", "Paper B's analyses",
-           "Lengths of distance-length, the largest is L (default 32, 64, … 1024)", range(kLeastLength, 1 << 30)},
+    visit({"lengths", "N,N...", "Paper B's analyses",
+           "Lengths of distance-length, the largest is L (default 32, 64, ... 1024)", range(kLeastLength, 1 << 30)},
           self.lengths);
     AnalysisChoices::each_field(self.choices, visit);
     Saving::each_field(self.saving, visit);
@@ -366,6 +366,14 @@ struct AnalyzedModel {
   std::string text;  // path
   std::int64_t text_tokens = 0;
   bool special = false;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("text_tokens", self.text_tokens);
+    visit("special", self.special);
+  }
 };
 
 struct AnalysisResult {

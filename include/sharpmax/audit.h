@@ -99,7 +99,7 @@ inline constexpr std::array<std::string_view, kPlainFields> kFieldNames = {
 struct FieldSummary {
   double median = 0, lower_quartile = 0, upper_quartile = 0;
   // 95 % of the median, from the order of the medians of runs of eight tokens, since neighbors are not independent;
-  // docs/audit.md has the reason for eight. Not-a-number below six runs.
+  // docs/reference/audit.md has the reason for eight. Not-a-number below six runs.
   double low = 0, high = 0;
 };
 
@@ -192,7 +192,7 @@ struct Sketches {
 struct AuditRequest {
   ModelRequest model;
   TextRequest text;
-  std::vector<std::int64_t> lengths;  // empty: 64, 128, … to the context, at most 8192
+  std::vector<std::int64_t> lengths;  // empty: 64, 128, ... to the context, at most 8192
   std::int64_t excerpts = 4;
   double threshold = Thresholds{}.blunt;
   std::int64_t sketch = kSketchTokens;
@@ -204,8 +204,9 @@ struct AuditRequest {
     constexpr std::string_view kWhat = "What to measure";
     ModelRequest::each_field(self.model, visit);
     TextRequest::each_field(self.text, visit);
-    visit({"lengths", "N,…", kWhat, "Lengths in tokens, with commas (default: 64, 128, … to the context, at most 8192)",
-           range(kLeastLength, 1 << 30)},
+    visit(common({"lengths", "N,N...", kWhat,
+                  "Lengths in tokens, with commas (default: 64, 128, ... to the context, at most 8192)",
+                  range(kLeastLength, 1 << 30)}),
           self.lengths);
     visit({"excerpts", "N", kWhat, "Number of parts of the text to read, at most", range(1, 1 << 20)}, self.excerpts);
     visit({"threshold", "P", kWhat, "Median peak weight below which a head counts as blunt", range(1e-9, 1)},
@@ -224,6 +225,17 @@ struct AuditSettings {
   bool special = false;
   std::vector<std::int64_t> lengths, starts;  // of the excerpts, in tokens of the text
   std::int64_t block = 0;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("text_tokens", self.text_tokens);
+    visit("special", self.special);
+    visit("lengths", self.lengths);
+    visit("starts", self.starts);
+    visit("block", self.block);
+  }
 };
 
 struct AuditResult {

@@ -1,7 +1,7 @@
 // bound(), bound_model(): how sharp attention can be at all. These are bounds for every input, not measurements.
 //
 // bound() takes the largest spread of a row's scores as given. bound_model() derives one per head from the weights of a
-// model. docs/theory.md has the formulas.
+// model. docs/design/theory.md has the formulas.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct ResultFile {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"json", "FILE", "Results", "File for the results as JSON; - is standard output", {}, Field::Kind::output},
+    visit(common({"json", "FILE", "Results",
+                  "File for the results as JSON; - is standard output", {}, Field::Kind::output}),
           self.json);
     visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
   }
@@ -42,10 +43,11 @@ struct BoundRequest {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"spread", "X", "Bounds", "Largest difference between two scores of a row"}, self.spread);
-    visit({"n", "N,N...", "Bounds", "Numbers of keys, whole, up to 1e300"}, self.n);
-    visit({"normalizer", "TEXT", "Bounds", "Normalizer to bound; repeatable (default: all)"}, self.normalizer);
-    visit({"peak", "W", "Bounds", "Peak weight: also say at which n it is lost, and up to which it is sure"}, self.peak);
+    visit(common({"spread", "X", "Bounds", "Largest difference between two scores of a row"}), self.spread);
+    visit(common({"n", "N,N...", "Bounds", "Numbers of keys, whole, up to 1e300"}), self.n);
+    visit(common({"normalizer", "TEXT", "Bounds", "Normalizer to bound; repeatable (default: all)"}), self.normalizer);
+    visit(common({"peak", "W", "Bounds",
+                  "Peak weight: also say at which n it is lost, and up to which it is sure"}), self.peak);
     visit({"beta", "X", "Bounds", "Factor of every score: 1 / temperature"}, self.beta);
     visit({"level", "X", "Bounds",
            "Lowest score, for normalizers that change when all scores move together (default: minus half the spread)"},
@@ -180,7 +182,7 @@ struct ModelBoundRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     each_model_field(self, visit);
-    visit({"peak", "W", "Bounds", "Peak weight that is to be lost, above 0 and below 1"}, self.peak);
+    visit(common({"peak", "W", "Bounds", "Peak weight that is to be lost, above 0 and below 1"}), self.peak);
     visit({"beta", "X", "Bounds", "Factor of every score: 1 / temperature"}, self.beta);
     ResultFile::each_field(self.file, visit);
   }

@@ -32,25 +32,27 @@ struct FitRequest {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit(Field{"head", "HEAD", "", "Trained head, .safetensors", {}, Field::Kind::input, /*operand=*/true}, self.head);
-    visit(Field{"degree", "N", "Fitting", "Degree of the polynomial, 0 to 8", range(0, kLargestFitDegree)}, self.degree);
-    visit(Field{"sizes", "N,N...", "Fitting", "Numbers of items in a set that is fitted",
-                range(1, static_cast<double>(kLargestFitSize))},
+    visit(common({"head", "HEAD", "",
+                  "Trained head, .safetensors", {}, Field::Kind::input, /*operand=*/true}), self.head);
+    visit(common({"degree", "N", "Fitting",
+                  "Degree of the polynomial, 0 to 8", range(0, kLargestFitDegree)}), self.degree);
+    visit(common({"sizes", "N,N...", "Fitting", "Numbers of items in a set that is fitted",
+                  range(1, static_cast<double>(kLargestFitSize))}),
           self.sizes);
-    visit(Field{"only", "WHICH", "Fitting",
-                "Sets to fit: wrong (all that softmax gets wrong) or mended (those of them that are right at their best "
-                "temperature)",
-                one_of({"wrong", "mended"})},
+    visit(common({"only", "WHICH", "Fitting",
+                  "Sets to fit: wrong (all that softmax gets wrong) or mended (those of them that are right at their best "
+                  "temperature)",
+                  one_of({"wrong", "mended"})}),
           self.only);
     visit(Field{"least_beta", "X", "Fitting", "Smallest inverse temperature to try", range(0, 1)}, self.least_beta);
     visit(Field{"largest_beta", "X", "Fitting", "Largest inverse temperature to try", range(1)}, self.largest_beta);
-    visit(Field{"test_sizes", "N,N...", "Comparison", "Numbers of items in a set of the comparison",
-                range(1, static_cast<double>(retrieval::kLargestTestSize))},
+    visit(common({"test_sizes", "N,N...", "Comparison", "Numbers of items in a set of the comparison",
+                  range(1, static_cast<double>(retrieval::kLargestTestSize))}),
           self.test_sizes);
     visit(Field{"sets_scale", "X", "Run", "Factor of the 1,024 sets per size, fitted and compared", range(1e-9, 1024)},
           self.sets_scale);
-    visit(Field{"threads", "N", "Run", "Number of threads (default: one per core); results do not depend on it",
-                range(1, 4096)},
+    visit(common({"threads", "N", "Run", "Number of threads (default: one per core); results do not depend on it",
+                  range(1, 4096)}),
           self.threads);
   }
 };

@@ -36,28 +36,34 @@ struct FixRequest {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    ModelRequest::each_field(self.model, visit);
+    ModelRequest::each_field(self.model, [&](Field field, auto& value) {
+      if (field.name.starts_with("normalizer")) field.common = false;  // fix() refuses them
+      visit(field, value);
+    });
     each_material(self, visit);
     each_choice(self, visit);
-    visit({"table", "FILE", "Results", "File for the table of normalizers that `sharpmax run --normalizers` takes", {},
-           Field::Kind::output},
+    visit(common({"table", "FILE", "Results",
+                  "File for the table of normalizers that `sharpmax run --normalizers` takes", {},
+                  Field::Kind::output}),
           self.table);
     Saving::each_field(self.saving, visit);
   }
   // What candidates are tried on.
   template <class Self, class Visit>
   static void each_material(Self& self, const Visit& visit) {
-    visit({"text", "FILE", "Text", "Text on which the loss is measured, UTF-8; - is standard input", {}, Field::Kind::input},
+    visit(common({"text", "FILE", "Text",
+                  "Text on which the loss is measured, UTF-8; - is standard input", {}, Field::Kind::input}),
           self.text.text);
     visit({"tokens", "N", "Text", "Tokens used for selection; the same number is held out", range(64, 1LL << 40)},
           self.tokens);
     visit({"length", "N", "Text", "Tokens of a chunk that is read together", range(64, 1 << 30)}, self.length);
-    visit({"task", "FILE", "Task",
-           "Questions, one per line: {\"prompt\": ..., \"answer\": ...} (default: generated look-up)", {}, Field::Kind::input},
+    visit(common({"task", "FILE", "Task",
+                  "Questions, one per line: {\"prompt\": ..., \"answer\": ...} (default: generated look-up)", {}, Field::Kind::input}),
           self.task);
-    visit({"lengths", "N,N", "Task", "Lengths of the generated questions in tokens", range(16, 1 << 30)}, self.lengths);
-    visit({"questions", "N", "Task", "Questions of each length used for selection; the same number is held out",
-           range(1, 1 << 20)},
+    visit(common({"lengths", "N,N", "Task",
+                  "Lengths of the generated questions in tokens", range(16, 1 << 30)}), self.lengths);
+    visit(common({"questions", "N", "Task", "Questions of each length used for selection; the same number is held out",
+                  range(1, 1 << 20)}),
           self.questions);
     visit({"chat", "", "Task", "Ask in the model's chat template (ChatML only)"}, self.chat);
     visit({"seed", "N", "Task", "Seed of the questions (default 0)"}, self.seed);
@@ -65,8 +71,9 @@ struct FixRequest {
   // What is tried, and how one is chosen.
   template <class Self, class Visit>
   static void each_choice(Self& self, const Visit& visit) {
-    visit({"rule", "RULE", "Candidates", "Candidate to try; repeatable (default: a list)"}, self.rule);
-    visit({"for_", "GOAL", "Candidates", "Goal to choose by: text (the loss), task or both", one_of({"text", "task", "both"})},
+    visit(common({"rule", "RULE", "Candidates", "Candidate to try; repeatable (default: a list)"}), self.rule);
+    visit(common({"for_", "GOAL", "Candidates",
+                  "Goal to choose by: text (the loss), task or both", one_of({"text", "task", "both"})}),
           self.for_);
     visit({"allow", "X", "Candidates", "Largest rise of the loss that the goal both allows, in nats per token", range(0, 100)},
           self.allow);
@@ -208,6 +215,22 @@ struct FixSettings {
   double allow = 0;
   std::int64_t budget = 0;  // 0: no search
   std::vector<std::string> rules;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("task", self.task);
+    visit("fingerprint", self.fingerprint);
+    visit.optional("lookup", self.lookup);
+    visit("tokens", self.tokens);
+    visit("length", self.length);
+    visit("seed", self.seed);
+    visit("for", self.for_);
+    visit("allow", self.allow);
+    visit("budget", self.budget);
+    visit("rules", self.rules);
+  }
 };
 
 struct FixResult {

@@ -30,18 +30,22 @@ struct GenerateRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
-    visit({"prompt", "TEXT", "Prompt", "Text to continue"}, self.prompt);
-    visit({"prompt_file", "FILE", "Prompt", "File with the text to continue; - is standard input", {}, Field::Kind::input},
+    visit(common({"prompt", "TEXT", "Prompt", "Text to continue"}), self.prompt);
+    visit(common({"prompt_file", "FILE", "Prompt",
+                  "File with the text to continue; - is standard input", {}, Field::Kind::input}),
           self.prompt_file);
-    visit({"chat", "", "Prompt", "Wrap the prompt as a message, as the model's own template does (ChatML only)"}, self.chat);
+    visit(common({"chat", "", "Prompt",
+                  "Wrap the prompt as a message, as the model's own template does (ChatML only)"}), self.chat);
     visit({"system", "TEXT", "Prompt", "System message of a chat"}, self.system);
     visit({"special", "", "Prompt", "Read <|special|> words in the prompt as the tokens that they name"}, self.special);
-    visit({"tokens", "N", "Generation", "Largest number of tokens to generate", range(1, 1 << 30)}, self.tokens);
-    visit({"temperature", "X", "Generation", "Temperature of the draws; 0 always takes the likeliest token (default 0)"},
+    visit(common({"tokens", "N", "Generation",
+                  "Largest number of tokens to generate", range(1, 1 << 30)}), self.tokens);
+    visit(common({"temperature", "X", "Generation",
+                  "Temperature of the draws; 0 always takes the likeliest token (default 0)"}),
           self.temperature);
     visit({"top_k", "N", "Generation", "Number of likeliest tokens to draw from; 0 is all (default 0)"}, self.top_k);
     visit({"top_p", "X", "Generation", "Share of probability to draw from, likeliest tokens first"}, self.top_p);
-    visit({"seed", "N", "Generation", "Seed of the draws (default 0)"}, self.seed);
+    visit(common({"seed", "N", "Generation", "Seed of the draws (default 0)"}), self.seed);
   }
 };
 
@@ -55,6 +59,26 @@ struct GenerateResult {
   std::string text;
   std::string ending;  // stop_token, tokens, context_full or interrupted
   double prompt_seconds = 0, generated_seconds = 0;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("command", self.command);
+    visit("model", self.model);
+    visit.group("sampling", [&](const auto& within) {
+      within("temperature", self.temperature);
+      within("top_k", self.top_k);
+      within("top_p", self.top_p);
+      within("seed", self.seed);
+    });
+    visit("prompt_tokens", self.prompt_tokens);
+    visit("tokens", self.tokens);
+    visit("text", self.text);
+    visit("ending", self.ending);
+    visit.group("seconds", [&](const auto& within) {
+      within("prompt", self.prompt_seconds);
+      within("generated", self.generated_seconds);
+    });
+  }
 };
 
 // Text goes to listener.on_text() as it comes, in whole characters. A listener that throws Interrupted ends the text: the

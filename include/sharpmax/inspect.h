@@ -19,7 +19,7 @@ struct InspectRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_source(self.model, visit);
-    visit({"check", "", "", "Look at every weight; exit 1 if one is NaN or infinite"}, self.check);
+    visit(common({"check", "", "", "Look at every weight; exit 1 if one is NaN or infinite"}), self.check);
     ModelRequest::each_thread(self.model, visit);
   }
 };
@@ -31,22 +31,60 @@ struct Architecture {
   std::optional<std::string> name;
   bool runs_here = false;
   std::optional<std::string> why_not;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("name", self.name);
+    visit("runs_here", self.runs_here);
+    visit("why_not", self.why_not);
+  }
 };
 // By the names that nearly all architectures share; what the file does not say is empty.
 struct Shape {
   std::optional<std::int64_t> layers, width, query_heads, kv_heads, head_width, feed_forward, context, vocabulary;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("layers", self.layers);
+    visit("width", self.width);
+    visit("query_heads", self.query_heads);
+    visit("kv_heads", self.kv_heads);
+    visit("head_width", self.head_width);
+    visit("feed_forward", self.feed_forward);
+    visit("context", self.context);
+    visit("vocabulary", self.vocabulary);
+  }
 };
 struct Tokenizer {
   std::optional<std::string> kind, pre;
   std::optional<std::int64_t> tokens;
   std::optional<bool> chat_template;  // GGUF only
   std::optional<std::string> description, why_not;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("kind", self.kind);
+    visit("pre", self.pre);
+    visit("tokens", self.tokens);
+    visit.optional("chat_template", self.chat_template);
+    visit("why_not", self.why_not);
+    visit("description", self.description);
+  }
 };
 struct Type {
   std::string type;
   std::int64_t tensors = 0, elements = 0;
   std::uint64_t bytes = 0;
   double share = 0;  // of all bytes
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("type", self.type);
+    visit("tensors", self.tensors);
+    visit("elements", self.elements);
+    visit("bytes", self.bytes);
+    visit("share", self.share);
+  }
 };
 struct Tensor {
   std::string name, type;
@@ -54,15 +92,42 @@ struct Tensor {
   std::int64_t elements = 0;
   std::uint64_t bytes = 0, offset = 0;
   bool ours = true;  // of a type that is read here
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("name", self.name);
+    visit("type", self.type);
+    visit("shape", self.shape);
+    visit("elements", self.elements);
+    visit("bytes", self.bytes);
+    visit("offset", self.offset);
+    visit("ours", self.ours);
+  }
 };
 struct BadTensor {
   std::string name;
   std::int64_t nan = 0, infinite = 0, elements = 0;
   std::int64_t first = 0;  // element that is not finite, counted through the tensor
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("name", self.name);
+    visit("nan", self.nan);
+    visit("infinite", self.infinite);
+    visit("elements", self.elements);
+    visit("first", self.first);
+  }
 };
 struct Check {
   std::int64_t tensors = 0, not_checked = 0;
   std::vector<BadTensor> bad;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("tensors", self.tensors);
+    visit("not_checked", self.not_checked);
+    visit("bad", self.bad);
+  }
 };
 
 }  // namespace inspected
@@ -88,6 +153,22 @@ struct InspectResult {
   std::optional<std::string> sha256;  // with Check
   std::optional<Check> check;
   std::string metadata;  // the format's own, whole, as a JSON list
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("sharpmax", self.sharpmax);
+    visit("path", self.path);
+    visit.json_text("format", self.format);
+    visit("bytes", self.bytes);
+    visit("architecture", self.architecture);
+    visit("shape", self.shape);
+    visit("tokenizer", self.tokenizer);
+    visit("types", self.types);
+    visit("tensors", self.tensors);
+    visit.optional("sha256", self.sha256);
+    visit.optional("check", self.check);
+    visit.json_text("metadata", self.metadata);
+  }
 };
 
 InspectResult inspect(const InspectRequest& request, Listener& listener = nobody());

@@ -99,7 +99,10 @@ struct Field {
   Domain domain = {};
   Kind kind = Kind::value;
   bool operand = false;  // a word of its own on the command line, not the value of an option
+  bool common = false;   // in the short help of a command; the others are in --help-all
 };
+// The field, marked as common.
+Field common(Field field);
 
 // As above; its name in capitals for an operand.
 std::string option_of(const Field& field);

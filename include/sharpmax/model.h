@@ -30,10 +30,12 @@ struct ModelRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     each_source(self, visit);
-    visit({"normalizer", "NAME", "Attention", "Normalizer of every head (default softmax); `sharpmax attend --list` has them"},
+    visit(common({"normalizer", "NAME", "Attention",
+                  "Normalizer of every head (default softmax); `sharpmax attend --list` has them"}),
           self.normalizer);
-    visit({"normalizers", "FILE", "Attention", "Table of normalizers by layer and head, schema sharpmax.normalizers/1", {},
-           Field::Kind::input},
+    visit(common({"normalizers", "FILE", "Attention",
+                  "Table of normalizers by layer and head, schema sharpmax.normalizers/1", {},
+                  Field::Kind::input}),
           self.normalizers);
     visit({"context", "N", "Positions", "Tokens that fit (default: those that the model was trained on)", range(1, 1 << 30)},
           self.context);
@@ -47,8 +49,8 @@ struct ModelRequest {
   // The parts that jobs without a running model have too.
   template <class Self, class Visit>
   static void each_source(Self& self, const Visit& visit) {
-    visit({"model", "MODEL", "", "Model: a .gguf file, a .safetensors file, or a folder with config.json", {},
-           Field::Kind::value, /*operand=*/true},
+    visit(common({"model", "MODEL", "", "Model: a .gguf file, a .safetensors file, or a folder with config.json", {},
+                  Field::Kind::value, /*operand=*/true}),
           self.model);
   }
   template <class Self, class Visit>
@@ -96,8 +98,10 @@ struct TextRequest {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"text", "FILE", "Text", "Text to read, UTF-8; - is standard input", {}, Field::Kind::input}, self.text);
-    visit({"tokens", "N", "Text", "Tokens of the text to read (default: all)", range(2, 1LL << 40)}, self.tokens);
+    visit(common({"text", "FILE", "Text",
+                  "Text to read, UTF-8; - is standard input", {}, Field::Kind::input}), self.text);
+    visit(common({"tokens", "N", "Text",
+                  "Tokens of the text to read (default: all)", range(2, 1LL << 40)}), self.tokens);
     visit({"special", "", "Text", "Read <|special|> words in the text as the tokens that they name"}, self.special);
   }
 };
@@ -110,10 +114,11 @@ struct Saving {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"json", "FILE", "Results", "File for the results as JSON, saved as they come; - is standard output", {},
-           Field::Kind::output},
+    visit(common({"json", "FILE", "Results",
+                  "File for the results as JSON, saved as they come; - is standard output", {},
+                  Field::Kind::output}),
           self.json);
-    visit({"resume", "", "Results", "Go on from the results that were saved"}, self.resume);
+    visit(common({"resume", "", "Results", "Go on from the results that were saved"}), self.resume);
     visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
   }
 };
@@ -127,6 +132,30 @@ struct ModelSettings {
   std::optional<std::string> normalizers;  // a table by layer and head, as JSON
   std::optional<std::string> rope_scaling;
   std::optional<double> rope_base;
+
+  // What the file holds.
+  template <class Self, class Visit>
+  static void each_fact(Self& self, const Visit& visit) {
+    visit("file", self.file);
+    visit("sha256", self.sha256);
+    visit("architecture", self.architecture);
+    visit("layers", self.layers);
+    visit("heads", self.heads);
+    visit("kv_heads", self.kv_heads);
+    visit("head_width", self.head_width);
+    visit("width", self.width);
+    visit("vocabulary", self.vocabulary);
+    visit("trained_context", self.trained_context);
+  }
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    each_fact(self, visit);
+    visit("cache", self.cache);
+    visit.optional("normalizer", self.normalizer);
+    visit.json_text("normalizers", self.normalizers);
+    visit("rope_scaling", self.rope_scaling);
+    visit("rope_base", self.rope_base);
+  }
 };
 
 }  // namespace sharpmax

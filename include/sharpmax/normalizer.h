@@ -5,7 +5,7 @@
 //   AnyNormalizer c = CustomNormalizer{.name = "mine", .weigh = ...};  // a rule of your own
 //
 // In the formulas e_j is a score, n the number of unmasked keys of the row, m the largest
-// score. What each does to the peak weight as n grows stands in docs/normalizers.md and in
+// score. What each does to the peak weight as n grows stands in docs/reference/normalizers.md and in
 // family(). Parameters that take one value per head are written 1/2/3 in text.
 #pragma once
 
@@ -193,6 +193,6 @@ struct NormalizerInfo {
   std::vector<ParameterInfo> parameters;
   bool needs_queries_and_keys;  // true for linear: `attend` only
 };
-std::vector<NormalizerInfo> family();  // every member, in the order of docs/normalizers.md
+std::vector<NormalizerInfo> family();  // every member, in the order of docs/reference/normalizers.md
 
 }  // namespace sharpmax

@@ -27,7 +27,7 @@ struct PerplexityRequest {
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
     TextRequest::each_field(self.text, visit);
-    visit({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}, self.length);
+    visit(common({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}), self.length);
     Saving::each_field(self.saving, visit);
   }
 };
@@ -67,6 +67,16 @@ struct PerplexitySettings {
   std::string fingerprint;
   std::int64_t length = 0;
   bool special = false;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit("text", self.text);
+    visit("tokens", self.tokens);
+    visit("fingerprint", self.fingerprint);
+    visit("length", self.length);
+    visit("special", self.special);
+  }
 };
 
 struct PerplexityResult {

@@ -21,10 +21,10 @@ struct ProbeQuestions {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Probe";
-    visit({"probe", "KIND", kGroup, "Question of known answer: max (of a sequence) or lookup (of a key)",
-           one_of({"max", "lookup"})},
+    visit(common({"probe", "KIND", kGroup, "Question of known answer: max (of a sequence) or lookup (of a key)",
+                  one_of({"max", "lookup"})}),
           self.probe);
-    visit({"questions", "N", kGroup, "Number of questions at each length", range(1, 1 << 20)}, self.questions);
+    visit(common({"questions", "N", kGroup, "Number of questions at each length", range(1, 1 << 20)}), self.questions);
     visit({"chat", "", kGroup, "Ask in the model's chat template (ChatML only)"}, self.chat);
     visit({"question_seed", "N", kGroup, "Seed of the questions (default 0)"}, self.question_seed);
   }
@@ -32,7 +32,7 @@ struct ProbeQuestions {
 
 struct ProbeRequest {
   ModelRequest model;
-  std::vector<std::int64_t> lengths;  // empty: 128, 256, … to 2048 or the context
+  std::vector<std::int64_t> lengths;  // empty: 128, 256, ... to 2048 or the context
   ProbeQuestions questions;
   Saving saving;
   std::string command;  // for the results; empty: made from the fields
@@ -40,8 +40,8 @@ struct ProbeRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
-    visit({"lengths", "N,…", "Probe",
-           "Lengths of the prompts in tokens (default: 128, 256, … to the context, at most 2048)",
+    visit({"lengths", "N,N...", "Probe",
+           "Lengths of the prompts in tokens (default: 128, 256, ... to the context, at most 2048)",
            range(kLeastLength, 1 << 30)},
           self.lengths);
     ProbeQuestions::each_field(self.questions, visit);
@@ -82,6 +82,18 @@ struct ProbeSettings {
   ModelSettings model;
   ProbeQuestions questions;
   std::vector<std::int64_t> lengths;  // ascending
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("model", self.model);
+    visit.group("probe", [&](const auto& within) {
+      within("kind", self.questions.probe);
+      within("chat", self.questions.chat);
+      within("seed", self.questions.question_seed);
+      within("questions", self.questions.questions);
+    });
+    visit("lengths", self.lengths);
+  }
 };
 
 struct ProbeResult {

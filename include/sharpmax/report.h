@@ -19,9 +19,11 @@ struct ReportFiles {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"report", "FILE", "Results", "File for the report: one self-contained HTML page", {}, Field::Kind::output},
+    visit(common({"report", "FILE", "Results",
+                  "File for the report: one self-contained HTML page", {}, Field::Kind::output}),
           self.page);
-    visit({"figures", "DIR", "Results", "Directory for the figures of the report, SVG", {}, Field::Kind::output},
+    visit(common({"figures", "DIR", "Results",
+                  "Directory for the figures of the report, SVG", {}, Field::Kind::output}),
           self.figures);
   }
 };

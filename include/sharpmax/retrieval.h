@@ -2,7 +2,7 @@
 // every normalizer, and reports why it fails or holds. The task is paper A's ("softmax is not enough").
 //
 // A run is kept in a directory as it proceeds; a run that was interrupted or killed goes on with `resume` to the same results.
-// docs/retrieval.md explains the task, docs/retrieval-json.md the files.
+// docs/reference/retrieval.md explains the task, docs/reference/retrieval-json.md the files.
 #pragma once
 
 #include <cstdint>
@@ -37,24 +37,27 @@ struct RetrievalRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Run";
-    visit(Field{"preset", "NAME", kGroup, "Preset: quick, paper or sharp", one_of({"quick", "paper", "sharp"})}, self.preset);
-    visit(Field{"arms", "NAMES", kGroup,
-                "Arms (ways of training), of paper, sharp, sharp-mlp, crowded-softmax (default: the preset's)"},
+    visit(common({"preset", "NAME", kGroup,
+                  "Preset: quick, paper or sharp", one_of({"quick", "paper", "sharp"})}), self.preset);
+    visit(common({"arms", "NAMES", kGroup,
+                  "Arms (ways of training), of paper, sharp, sharp-mlp, crowded-softmax (default: the preset's)"}),
           self.arms);
-    visit(Field{"seeds", "N", kGroup, "Number of heads per arm: seeds 0, 1, ...", range(1, 100'000)}, self.seeds);
+    visit(common({"seeds", "N", kGroup, "Number of heads per arm: seeds 0, 1, ...", range(1, 100'000)}), self.seeds);
     visit(Field{"seed_list", "N,N...", kGroup, "Seeds of the heads of each arm"}, self.seed_list);
-    visit(Field{"threads", "N", kGroup, "Number of threads (default: one per core); results do not depend on it",
-                range(1, 4096)},
+    visit(common({"threads", "N", kGroup, "Number of threads (default: one per core); results do not depend on it",
+                  range(1, 4096)}),
           self.threads);
-    visit(Field{"directory", "DIR", kGroup, "Directory of the run (default ./retrieve-PRESET)", {}, Field::Kind::output},
+    visit(common({"directory", "DIR", kGroup,
+                  "Directory of the run (default ./retrieve-PRESET)", {}, Field::Kind::output}),
           self.directory);
-    visit(Field{"resume", "", kGroup, "Go on with the run in the directory"}, self.resume);
+    visit(common({"resume", "", kGroup, "Go on with the run in the directory"}), self.resume);
     visit(Field{"overwrite", "", kGroup,
                 "Begin again in a directory that holds a run; replace existing files of another kind. An input is never "
                 "replaced"},
           self.overwrite);
     visit(Field{"checkpoint_seconds", "X", kGroup, "Seconds between checkpoints", range(0, 86'400)}, self.checkpoint_seconds);
-    visit(Field{"head", "FILE", kGroup, "Head to test again, .safetensors; nothing is trained", {}, Field::Kind::input},
+    visit(common({"head", "FILE", kGroup,
+                  "Head to test again, .safetensors; nothing is trained", {}, Field::Kind::input}),
           self.head);
     retrieval::TrainingSettings::each_field(self.training, [&](Field field, auto& value) {
       if (field.name == "normalizer") field.name = "train_normalizer";

@@ -88,9 +88,10 @@ struct TrainingSettings {
           b.classes);
     visit(Field{"scale_scores", "BOOL", kGroup, "Whether scores are multiplied by 1/sqrt(width): true or false"},
           a.scale_scores, b.scale_scores);
-    visit(Field{"normalizer", "TEXT", kGroup, "Normalizer that the head is trained with; its parameters are learned"},
+    visit(common({"normalizer", "TEXT", kGroup,
+                  "Normalizer that the head is trained with; its parameters are learned"}),
           a.normalizer, b.normalizer);
-    visit(Field{"steps", "N", kGroup, "Number of training steps", range(0)}, a.steps, b.steps);
+    visit(common({"steps", "N", kGroup, "Number of training steps", range(0)}), a.steps, b.steps);
     visit(Field{"batch", "N", kGroup, "Number of sets in a step", range(1, most(kLargestBatch))}, a.batch, b.batch);
     visit(Field{"least_size", "N", kGroup, "Minimum number of items in a training set", range(1)}, a.least_size, b.least_size);
     visit(Field{"largest_size", "N", kGroup, "Maximum number of items in a training set", range(1, most(kLargestTrainingSize))},
@@ -153,12 +154,12 @@ struct TestSettings {
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kGroup = "Testing";
     constexpr double kMost = 1 << 16;
-    visit(Field{"sizes", "N,N...", kGroup, "Numbers of items in a test set (default: the preset's)",
-                range(1, static_cast<double>(kLargestTestSize))},
+    visit(common({"sizes", "N,N...", kGroup, "Numbers of items in a test set (default: the preset's)",
+                  range(1, static_cast<double>(kLargestTestSize))}),
           self.sizes);
-    visit(Field{"normalizers", "TEXT;...", kGroup,
-                "Normalizers tested on the same scores, e.g. 'softmax;top_k:k=4,beta=2' (default: the preset's); that of the "
-                "training is tested with what it learned"},
+    visit(common({"normalizers", "TEXT;...", kGroup,
+                  "Normalizers tested on the same scores, e.g. 'softmax;top_k:k=4,beta=2' (default: the preset's); that of the "
+                  "training is tested with what it learned"}),
           self.normalizers);
     visit(Field{"sets_scale", "X", kGroup,
                 "Factor of the number of test sets: 8192 up to 2,048 items, 2048 up to 16,384, 512 up to 131,072, 128 beyond",

@@ -96,4 +96,40 @@ struct OwnedStatistics {
   Tensor<double, 4> map;          // [batch, query_head, map_row, map_column]
 };
 
+// A statistic with one number per row: its name and its place in the three structs above.
+template <class T>
+struct RowStatistic {
+  const char* path;  // "statistics.entropy": what errors call it
+  bool WantedStatistics::*wish;
+  TensorView<T, 3> RowStatistics::*view;
+  Tensor<T, 3> OwnedStatistics::*tensor;
+
+  // "entropy": on the command line, in files and in Python.
+  constexpr const char* name() const { return path + sizeof("statistics.") - 1; }
+};
+
+// Calls visit(RowStatistic) for each, in the order of results. Checks of views, owning tensors, arrays of Python, files of
+// the command line, benchmarks and tests go through this list.
+template <class Visit>
+void each_row_statistic(const Visit& visit) {
+  using Wanted = WantedStatistics;
+  using Views = RowStatistics;
+  using Owned = OwnedStatistics;
+  using Number = RowStatistic<double>;
+  using Count = RowStatistic<std::int64_t>;
+  visit(Number{"statistics.log_partition", &Wanted::log_partition, &Views::log_partition,
+               &Owned::log_partition});
+  visit(Number{"statistics.entropy", &Wanted::entropy, &Views::entropy, &Owned::entropy});
+  visit(Number{"statistics.peak_weight", &Wanted::peak_weight, &Views::peak_weight, &Owned::peak_weight});
+  visit(Count{"statistics.peak_key", &Wanted::peak_key, &Views::peak_key, &Owned::peak_key});
+  visit(Number{"statistics.effective_support", &Wanted::effective_support, &Views::effective_support,
+               &Owned::effective_support});
+  visit(Count{"statistics.support", &Wanted::support, &Views::support, &Owned::support});
+  visit(Number{"statistics.mass", &Wanted::mass, &Views::mass, &Owned::mass});
+  visit(Number{"statistics.temperature", &Wanted::temperature, &Views::temperature, &Owned::temperature});
+  visit(Number{"statistics.threshold", &Wanted::threshold, &Views::threshold, &Owned::threshold});
+  visit(Number{"statistics.score_spread", &Wanted::score_spread, &Views::score_spread, &Owned::score_spread});
+  visit(Number{"statistics.first_weight", &Wanted::first_weight, &Views::first_weight, &Owned::first_weight});
+}
+
 }  // namespace sharpmax

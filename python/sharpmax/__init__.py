@@ -3,7 +3,8 @@
     out = sharpmax.attention(query, key, value, is_causal=True, normalizer="entropy_target:nats=0.5")
     out, stats = sharpmax.attention(query, key, value, return_stats=True)
 
-Takes NumPy arrays, torch tensors and JAX arrays in CPU memory without copying them, and answers in kind.
+Takes NumPy arrays, torch tensors and JAX arrays in CPU memory without copying them, and answers in kind. Torch
+tensors on other devices are computed there, by PyTorch operations.
 sharpmax.torch, sharpmax.jax and sharpmax.hf (Transformers) have what only these libraries need; retrieve(),
 audit(), bound(), fix() ... are the jobs of the command line, and load_model() opens a model to run.
 """
@@ -49,7 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The verbs are imported when first asked for: who only attends need not wait for them."""
+    """Import jobs when they are first used, so that `import sharpmax` stays fast."""
     if name not in __all__:
         raise AttributeError(f"module 'sharpmax' has no attribute '{name}'")
     from . import _engine

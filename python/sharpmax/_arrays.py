@@ -1,4 +1,4 @@
-"""What the doors need of NumPy and of torch: new arrays in kind, and inputs the library can read."""
+"""NumPy and torch arrays: new ones of the same kind, and inputs that the library can read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NumPyArrays:
 
     @staticmethod
     def readable(array: typing.Any, name: str) -> typing.Any:
-        """The array as the kernel can read it: itself, or a copy where strides or byte order ask for one."""
+        """The array as the kernel can read it: itself, or a copy if strides or byte order need one."""
         if type(array) is not np.ndarray:
             array = _as_numpy(array, name)
         if array.dtype not in _READ_AS_THEY_ARE:

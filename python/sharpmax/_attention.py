@@ -17,7 +17,7 @@ Array = typing.Any  # a NumPy array, a torch tensor, a JAX array, or what else s
 
 
 class Gradients(typing.NamedTuple):
-    """float32, or float64 for float64 inputs; None where the gradient was not wanted or cannot be."""
+    """float32, or float64 for float64 inputs; None if the gradient is not needed or does not exist."""
 
     query: Array
     key: Array

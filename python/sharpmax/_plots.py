@@ -6,6 +6,8 @@ import typing
 
 import numpy as np
 
+from ._stats import ROW_TYPES
+
 if typing.TYPE_CHECKING:
     from ._stats import Stats
 
@@ -34,7 +36,7 @@ def axes(ax: typing.Any = None) -> typing.Any:
 
 
 def _chosen(stats: Stats, what: typing.Optional[str]) -> str:
-    drawable = [name for name in (*_LABELS, "temperature", "threshold", "peak_key", "map") if name in stats.names()]
+    drawable = [name for name in dict.fromkeys((*_LABELS, *ROW_TYPES, "map")) if name in stats.names()]
     if what is None:
         if not drawable:
             raise ValueError("these statistics hold nothing to draw; ask for entropy or peak_weight")

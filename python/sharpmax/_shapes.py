@@ -75,7 +75,7 @@ def _check_mask(mask: Shape, scores: Shape) -> None:
 
 
 def _share_heads(array: typing.Any, heads: int, expand: typing.Callable[..., typing.Any]) -> typing.Any:
-    """As many heads as wanted, each of the array's standing for a group of neighbours."""
+    """Repeat each head of the array for its group of neighboring query heads."""
     shape = tuple(array.shape)
     if len(shape) < 3 or shape[-3] in (1, heads):
         return array

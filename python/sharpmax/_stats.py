@@ -5,22 +5,10 @@ from __future__ import annotations
 import dataclasses
 import typing
 
+from . import _core
 from ._request import shortened
 
-# One number a row: name and element type.
-_ROW_TYPES = {
-    "log_partition": "float64",
-    "entropy": "float64",
-    "peak_weight": "float64",
-    "peak_key": "int64",
-    "effective_support": "float64",
-    "support": "int64",
-    "mass": "float64",
-    "temperature": "float64",
-    "threshold": "float64",
-    "score_spread": "float64",
-    "first_weight": "float64",
-}
+ROW_TYPES = dict(_core.row_statistics())  # one number per row: name and element type
 _DEFAULT_TOP = 8
 _DEFAULT_GAPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _DEFAULT_MAP = (64, 64)
@@ -91,10 +79,10 @@ def _described(array: Array) -> str:
 
 def _wishes(return_stats: StatsWish) -> typing.Dict[str, typing.Any]:
     if return_stats is True:
-        return dict.fromkeys(_ROW_TYPES, True)
+        return dict.fromkeys(ROW_TYPES, True)
     if isinstance(return_stats, str):
         if return_stats == "all":
-            return {**dict.fromkeys(_ROW_TYPES, True), "top": True, "gaps": True}
+            return {**dict.fromkeys(ROW_TYPES, True), "top": True, "gaps": True}
         return {return_stats: True}
     try:
         if isinstance(return_stats, typing.Mapping):
@@ -133,14 +121,14 @@ def _gaps(option: typing.Any) -> typing.Tuple[float, ...]:
 def plan_stats(
     return_stats: StatsWish, arrays: typing.Any, rows: typing.Tuple[int, ...], keys: int
 ) -> typing.Tuple[typing.Dict[str, Array], typing.Tuple[float, ...]]:
-    """Empty arrays for what is wanted, by name, and the gaps to count. rows: (batch, head, query)."""
+    """Empty arrays for the statistics that were asked for, by name, and the gaps to count. rows: (batch, head, query)."""
     wanted: typing.Dict[str, Array] = {}
     gaps: typing.Tuple[float, ...] = ()
     for name, option in _wishes(return_stats).items():
         if option is False or option is None:
             continue
-        if name in _ROW_TYPES:
-            wanted[name] = arrays.empty_of(rows, _ROW_TYPES[name])
+        if name in ROW_TYPES:
+            wanted[name] = arrays.empty_of(rows, ROW_TYPES[name])
         elif name == "top":
             shape = (*rows, *_sizes(name, option, (_DEFAULT_TOP,)))
             wanted["top_keys"] = arrays.empty_of(shape, "int64")
@@ -153,7 +141,7 @@ def plan_stats(
         elif name == "map":
             wanted["map"] = arrays.empty_of((*rows[:2], *_sizes(name, option, _DEFAULT_MAP)), "float64")
         else:
-            known = ", ".join([*_ROW_TYPES, "top", "gaps", "column_mass", "map"])
+            known = ", ".join([*ROW_TYPES, "top", "gaps", "column_mass", "map"])
             raise ValueError(f"return_stats asks for {shortened(name)}; there is {known}")
     return wanted, gaps
 

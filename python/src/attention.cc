@@ -1,13 +1,17 @@
-// The four verbs. Each turns Python objects into views, lets go of the interpreter, and calls the library.
+// The four verbs. Each turns Python objects into views, releases the interpreter, and calls the library.
 #include "attention.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <deque>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "attention/validate.h"
@@ -117,9 +121,19 @@ void normalize_backward_python(nb::handle scores, const AnyNormalizer& normalize
                      {.threads = threads});
 }
 
+// Name and element type of every statistic with one number per row.
+std::vector<std::tuple<std::string, std::string>> row_statistics() {
+  std::vector<std::tuple<std::string, std::string>> all;
+  each_row_statistic([&]<class T>(const RowStatistic<T>& statistic) {
+    all.emplace_back(statistic.name(), std::is_same_v<T, double> ? "float64" : "int64");
+  });
+  return all;
+}
+
 }  // namespace
 
 void bind_attention(nb::module_& m) {
+  m.def("row_statistics", row_statistics);
   m.def("attend", attend_python);
   m.def("check_attend", check_attend_python);
   m.def("attend_backward", attend_backward_python, nb::arg(), nb::arg(), nb::arg(), nb::arg(),

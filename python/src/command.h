@@ -1,6 +1,6 @@
 // One command that runs on a thread of its own while the thread that asked for it listens.
 //
-// So callbacks are called, and signals heeded, by the thread that called from Python, and no thread of OpenMP
+// So callbacks are called, and signals handled, by the thread that called from Python, and no thread of OpenMP
 // ever needs the interpreter.
 #pragma once
 

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "model/job/model_request.h"
 #include "engine.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
+#include "model/job/model_request.h"
 #include "model/tokenizer/chat.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
@@ -42,7 +42,7 @@ class Onlooker : public model::AttentionObserver {
 
 std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const model::Configuration& c) {
   if (!wish.normalizer.empty() && !wish.normalizers.empty())
-    throw Error(ErrorCode::bad_argument, "normalizer and normalizers were both given; one was wanted");
+    throw Error(ErrorCode::bad_argument, "normalizer and normalizers were both given; one was expected");
   if (!wish.normalizers.empty())
     return model::parse_normalizer_table(wish.normalizers, "normalizers", c.layers, c.heads);
   if (wish.normalizer.empty()) return std::nullopt;
@@ -86,7 +86,7 @@ void HeldModel::check_length(std::int64_t tokens) const {
   if (tokens > context_)
     throw Error(ErrorCode::bad_argument,
                 fmt::format("there are {} tokens, and the context has room for {}; fewer tokens or a larger "
-                            "context in load_model() was wanted",
+                            "context in load_model() was expected",
                             tokens, context_));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/generation/sampler.h"
+#include "model/generation/generate.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer/session.h"
 #include "statistics.h"

@@ -7,28 +7,6 @@
 namespace sharpmax::python {
 namespace {
 
-struct NumberRow {
-  const char* name;
-  TensorView<double, 3> RowStatistics::*view;
-};
-struct IndexRow {
-  const char* name;
-  TensorView<std::int64_t, 3> RowStatistics::*view;
-};
-constexpr NumberRow kNumbers[] = {
-    {"log_partition", &RowStatistics::log_partition},
-    {"entropy", &RowStatistics::entropy},
-    {"peak_weight", &RowStatistics::peak_weight},
-    {"effective_support", &RowStatistics::effective_support},
-    {"mass", &RowStatistics::mass},
-    {"temperature", &RowStatistics::temperature},
-    {"threshold", &RowStatistics::threshold},
-    {"score_spread", &RowStatistics::score_spread},
-    {"first_weight", &RowStatistics::first_weight},
-};
-constexpr IndexRow kIndices[] = {{"peak_key", &RowStatistics::peak_key},
-                                 {"support", &RowStatistics::support}};
-
 template <class T, std::size_t Rank>
 TensorView<T, Rank> heads_of(const TensorView<T, Rank>& whole, const RowPart& part) {
   if (!whole.present()) return {};
@@ -62,18 +40,13 @@ HeldStatistics::HeldStatistics(const nb::dict& wanted, std::vector<double> gaps)
 }
 
 void HeldStatistics::assign(std::string_view name, const OutputArray& array) {
-  for (const NumberRow& row : kNumbers) {
-    if (name == row.name) {
-      view_.*row.view = output_view<double, 3>(array, row.name);
-      return;
-    }
-  }
-  for (const IndexRow& row : kIndices) {
-    if (name == row.name) {
-      view_.*row.view = output_view<std::int64_t, 3>(array, row.name);
-      return;
-    }
-  }
+  bool found = false;
+  each_row_statistic([&]<class T>(const RowStatistic<T>& statistic) {
+    if (name != statistic.name()) return;
+    view_.*statistic.view = output_view<T, 3>(array, statistic.name());
+    found = true;
+  });
+  if (found) return;
   if (name == "top_keys") {
     view_.top_keys = output_view<std::int64_t, 4>(array, "top_keys");
   } else if (name == "top_weights") {
@@ -91,8 +64,8 @@ void HeldStatistics::assign(std::string_view name, const OutputArray& array) {
 
 RowStatistics part_of(const RowStatistics& whole, const RowPart& part) {
   RowStatistics view;
-  for (const NumberRow& row : kNumbers) view.*row.view = rows_of(whole.*row.view, part);
-  for (const IndexRow& row : kIndices) view.*row.view = rows_of(whole.*row.view, part);
+  each_row_statistic(
+      [&](const auto& statistic) { view.*statistic.view = rows_of(whole.*statistic.view, part); });
   view.top_keys = rows_of(whole.top_keys, part);
   view.top_weights = rows_of(whole.top_weights, part);
   view.gap_counts = rows_of(whole.gap_counts, part);

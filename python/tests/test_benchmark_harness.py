@@ -229,7 +229,7 @@ def test_a_contender_that_disagrees_is_not_timed():
 
 def test_bars_are_judged_by_their_worst_case_and_misses_are_said():
     from bars import BARS
-    from table import render_attention
+    from table import bar_table
 
     def spread(value):
         return {"median": value, "q1": value, "q3": value}
@@ -241,6 +241,6 @@ def test_bars_are_judged_by_their_worst_case_and_misses_are_said():
     ]  # fmt: skip
     machine = {"processor": "p", "processors": 2, "target": "t"}
     run = {"threads": 1, "cases": cases, "machine": machine, "versions": {}}
-    text = "\n\n".join(render_attention({"date": "2000-01-01", "effort": "tiny", "runs": [run]}))
+    text = "\n\n".join(bar_table({"date": "2000-01-01", "effort": "tiny", "runs": [run]}, BARS))
     assert "**1.10×, at full/d64/n2048**" in text
     assert f"Bars missed (1, bold above): {BARS[0].what}, one thread" in text

@@ -1,4 +1,4 @@
-"""Every example of docs/python.md and the README does what the page says, and every public name stands on it."""
+"""Every example of the Python pages and the README does what the page says, and every public name stands on it."""
 
 import doctest
 import inspect
@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "python.md"
+PAGE = ROOT / "docs/reference/python.md"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -23,8 +23,10 @@ def sections(page):
             lines.append("" if line.startswith("```") else line)
 
 
-SECTIONS = [*sections(PAGE), *sections(ROOT / "README.md")]
-NEEDS = {"PyTorch": "torch", "In Python": "torch", "JAX": "jax", "Transformers": "transformers"}
+PAGES = [PAGE, ROOT / "README.md", ROOT / "docs/how-to/train-with-a-normalizer.md"]
+SECTIONS = [section for page in PAGES for section in sections(page)]
+NEEDS = {"JAX": "jax", "Transformers": "transformers"}
+NEEDS.update(dict.fromkeys(("PyTorch", "Quick start", "In PyTorch"), "torch"))
 
 
 @pytest.mark.parametrize("title, text, line", SECTIONS, ids=[title for title, *_ in SECTIONS])
@@ -59,6 +61,6 @@ def public_names():
 def test_every_public_name_is_on_the_page_and_has_words_of_its_own():
     page = PAGE.read_text()
     for name, thing in public_names():
-        assert f"`{name}" in page, f"{name} is not in docs/python.md"
+        assert f"`{name}" in page, f"{name} is not in docs/reference/python.md"
         if inspect.isclass(thing) or inspect.isfunction(thing):
             assert thing.__doc__, f"{name} has no docstring"

@@ -1,10 +1,8 @@
-#include "sharpmax/attention.h"
-
 #include "attention/kernels.h"
 #include "attention/oracle.h"
-#include "attention/segments.h"
 #include "attention/validate.h"
 #include "base/threads.h"
+#include "sharpmax/attention.h"
 
 namespace sharpmax {
 namespace {
@@ -109,6 +107,119 @@ void normalize_backward(AnyTensor<4> scores, const AnyNormalizer& normalizer, An
   } else {
     run_normalize_backward(call);
   }
+}
+
+// normalize() and normalize_backward() of one row, as spans.
+
+namespace {
+
+template <class T>
+TensorView<T, 4> row_view(std::span<T> row) {
+  return {row.data(), {1, 1, 1, static_cast<std::int64_t>(row.size())}};
+}
+
+constexpr Execution kOneThread{.threads = 1};  // one row is one task
+
+template <class T>
+std::vector<T> normalized(std::span<const T> scores, const AnyNormalizer& normalizer) {
+  std::vector<T> weights(scores.size());
+  normalize(scores, normalizer, std::span<T>(weights));
+  return weights;
+}
+
+template <class T>
+void write_gradient(std::span<const T> scores, const AnyNormalizer& normalizer, std::span<const T> d_weights,
+                    std::span<T> d_scores) {
+  const TensorView<const T, 4> row = row_view(scores);
+  const TensorView<T, 4> gradient = row_view(d_scores);
+  // The tensor door takes an empty view as "not wanted"; an empty span is a mistake.
+  check_shape(named("normalize_backward", "d_scores", gradient), row.shape, "as scores");
+  normalize_backward(row, normalizer, row_view(d_weights), gradient, {}, kOneThread);
+}
+
+template <class T>
+std::vector<T> gradient_of(std::span<const T> scores, const AnyNormalizer& normalizer,
+                           std::span<const T> d_weights) {
+  std::vector<T> d_scores(scores.size());
+  normalize_backward(scores, normalizer, d_weights, std::span<T>(d_scores));
+  return d_scores;
+}
+
+}  // namespace
+
+void normalize(std::span<const float> scores, const AnyNormalizer& normalizer, std::span<float> weights) {
+  normalize(row_view(scores), normalizer, row_view(weights), nullptr, kOneThread);
+}
+void normalize(std::span<const double> scores, const AnyNormalizer& normalizer, std::span<double> weights) {
+  normalize(row_view(scores), normalizer, row_view(weights), nullptr, kOneThread);
+}
+std::vector<float> normalize(std::span<const float> scores, const AnyNormalizer& normalizer) {
+  return normalized(scores, normalizer);
+}
+std::vector<double> normalize(std::span<const double> scores, const AnyNormalizer& normalizer) {
+  return normalized(scores, normalizer);
+}
+
+void normalize_backward(std::span<const float> scores, const AnyNormalizer& normalizer,
+                        std::span<const float> d_weights, std::span<float> d_scores) {
+  write_gradient(scores, normalizer, d_weights, d_scores);
+}
+void normalize_backward(std::span<const double> scores, const AnyNormalizer& normalizer,
+                        std::span<const double> d_weights, std::span<double> d_scores) {
+  write_gradient(scores, normalizer, d_weights, d_scores);
+}
+std::vector<float> normalize_backward(std::span<const float> scores, const AnyNormalizer& normalizer,
+                                      std::span<const float> d_weights) {
+  return gradient_of(scores, normalizer, d_weights);
+}
+std::vector<double> normalize_backward(std::span<const double> scores, const AnyNormalizer& normalizer,
+                                       std::span<const double> d_weights) {
+  return gradient_of(scores, normalizer, d_weights);
+}
+
+namespace {
+
+// A reach no key is beyond is no limit; this also keeps query + reach from overflowing.
+std::int64_t limit(std::int64_t reach, const AttentionRequest& request) {
+  const std::int64_t furthest = request.query.shape[2] + request.key.shape[2];
+  return reach < 0 || reach >= furthest ? -1 : reach;
+}
+
+Segment with_diagonal(Segment segment, const AttentionRequest& request) {
+  segment.diagonal = request.causal == Causal::top_left
+                         ? segment.key_begin - segment.query_begin
+                         : segment.key_end - segment.query_end;
+  segment.left = limit(request.window.left, request);
+  segment.right = request.causal == Causal::none ? limit(request.window.right, request) : 0;
+  return segment;
+}
+
+}  // namespace
+
+std::vector<Segment> segments_of(const AttentionRequest& request) {
+  const std::int64_t batches = request.query.shape[0];
+  const auto length = [](std::span<const std::int64_t> lengths, std::int64_t batch, std::int64_t all) {
+    return lengths.empty() ? all : lengths[static_cast<std::size_t>(batch)];
+  };
+  std::vector<Segment> segments;
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    if (request.query_offsets.empty()) {
+      segments.push_back(with_diagonal(
+          {.batch = batch,
+           .query_end = length(request.query_lengths, batch, request.query.shape[2]),
+           .key_end = length(request.key_lengths, batch, request.key.shape[2])},
+          request));
+    }
+    for (std::size_t i = 1; i < request.query_offsets.size(); ++i) {
+      segments.push_back(with_diagonal({.batch = batch,
+                                        .query_begin = request.query_offsets[i - 1],
+                                        .query_end = request.query_offsets[i],
+                                        .key_begin = request.key_offsets[i - 1],
+                                        .key_end = request.key_offsets[i]},
+                                       request));
+    }
+  }
+  return segments;
 }
 
 }  // namespace sharpmax

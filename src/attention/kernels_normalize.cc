@@ -10,9 +10,9 @@
 
 #include "attention/elements.h"
 #include "attention/kernels.h"
-#include "attention/kernels/row_statistics.h"
+#include "attention/kernels/block.h"
 #include "attention/oracle.h"
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "base/threads.h"
 
 namespace sharpmax {

@@ -12,7 +12,6 @@
 
 #include "attention/elements.h"
 #include "attention/kernels.h"
-#include "attention/segments.h"
 #include "normalizer/definition.h"
 #include "sharpmax/statistics.h"
 

@@ -214,10 +214,9 @@ void record_row(const RowStatistics& statistics, const RowIndex& at, const HeadS
 }
 
 bool wants_anything(const RowStatistics& s) {
-  return s.log_partition.present() || s.entropy.present() || s.peak_weight.present() || s.peak_key.present() ||
-         s.effective_support.present() || s.support.present() || s.mass.present() || s.temperature.present() ||
-         s.threshold.present() || s.score_spread.present() || s.first_weight.present() || s.top_keys.present() || s.gap_counts.present() || s.column_mass.present() ||
-         s.map.present();
+  bool wanted = s.top_keys.present() || s.gap_counts.present() || s.column_mass.present() || s.map.present();
+  each_row_statistic([&](const auto& statistic) { wanted |= (s.*statistic.view).present(); });
+  return wanted;
 }
 
 }  // namespace sharpmax::oracle

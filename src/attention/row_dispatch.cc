@@ -1,5 +1,5 @@
 // Row functions compiled for every instruction set; the best the machine has is called.
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/row_dispatch.cc"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "attention/validate_parts.h"
 #include "normalizer/definition.h"
 
 namespace sharpmax {
@@ -14,14 +13,14 @@ namespace {
 
 void check_execution(std::string_view door, const Execution& execution) {
   if (execution.threads < 0) {
-    fail(door, fmt::format("threads is {}; wanted 0 (what OpenMP would use) or more", execution.threads));
+    fail(door, fmt::format("threads is {}; expected 0 (what OpenMP would use) or more", execution.threads));
   }
 }
 
 // float32, or the type of what came in.
 void check_type(std::string_view door, std::string_view name, DType found, DType inputs) {
   if (found == DType::float32 || found == inputs) return;
-  fail(door, fmt::format("{} is {}; wanted float32 or the inputs' {}", name, name_of(found), name_of(inputs)));
+  fail(door, fmt::format("{} is {}; expected float32 or the inputs' {}", name, name_of(found), name_of(inputs)));
 }
 
 void check_output(const NamedView& view, const Extents<4>& wanted, std::string_view meaning,
@@ -50,7 +49,7 @@ void check_gradient(std::string_view door, std::string_view name, const AnyMutab
   if (!is_there(view)) return;
   const bool exact = inputs == DType::float64 && gradient.dtype == DType::float64;
   if (gradient.dtype != DType::float32 && !exact) {
-    fail(door, fmt::format("{} is {}; wanted float32{}", name, name_of(gradient.dtype),
+    fail(door, fmt::format("{} is {}; expected float32{}", name, name_of(gradient.dtype),
                            inputs == DType::float64 ? " or float64" : ""));
   }
   check_output(view, of.shape, "as the input it belongs to", outputs);
@@ -84,12 +83,12 @@ void check_scores(std::string_view door, const AnyTensor<4>& scores, const AnyNo
                             normalizer.name()));
   }
   if (scores.dtype != DType::float32 && scores.dtype != DType::float64) {
-    fail(door, fmt::format("scores are {}; wanted float32 or float64", name_of(scores.dtype)));
+    fail(door, fmt::format("scores are {}; expected float32 or float64", name_of(scores.dtype)));
   }
   const NamedView view = named(door, "scores", scores);
   check_memory(view);
   check_last_stride(view);
-  if (scores.shape[1] == 0) fail(door, "scores have 0 heads; wanted at least 1");
+  if (scores.shape[1] == 0) fail(door, "scores have 0 heads; expected at least 1");
   check_heads(normalizer, scores.shape[1], door);
   inputs.push_back(view);
 }

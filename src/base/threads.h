@@ -9,7 +9,7 @@ namespace sharpmax {
 //
 // The caller takes tasks like any worker and goes on when all TASKS are done, not when all workers have
 // arrived. So a worker that comes late, because another process has its core, delays nobody. A worker that
-// loses its core in the middle of a task does: the crowd (base/crowd.h) then leaves workers out for a while.
+// loses its core in the middle of a task does: the crowd (base/workers.h) then leaves workers out for a while.
 //
 // Whoever waits spins for some tens of microseconds, then sleeps. Workers are started when a loop first wants
 // them, are never joined, and do not survive a fork: the child starts its own.

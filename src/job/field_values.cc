@@ -47,6 +47,11 @@ Domain one_of(std::vector<std::string_view> choices) {
   return domain;
 }
 
+Field common(Field field) {
+  field.common = true;
+  return field;
+}
+
 std::string field_text(bool value) { return value ? "true" : "false"; }
 std::string field_text(std::int64_t value) { return fmt::format("{}", value); }
 std::string field_text(std::uint64_t value) { return fmt::format("{}", value); }

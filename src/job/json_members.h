@@ -2,6 +2,8 @@
 //
 // A type lists its members once, in Type::each_member(self, visit), which calls visit(name, member) for each, in the order of
 // the JSON; visit.optional(name, member) leaves a std::optional out when it is empty, where visit(name, member) writes null.
+// visit.group(name, list) calls list(visit) for the members of an object within, and visit.json_text(name, member) is for a
+// string that is JSON itself.
 // to_json() writes that list, from_json() reads it. A number that is not finite is null in JSON, and null is not-a-number in a
 // member of floating point.
 #pragma once
@@ -30,6 +32,8 @@ namespace internal {
 struct AnyVisit {
   void operator()(const char*, const auto&) const {}
   void optional(const char*, const auto&) const {}
+  void json_text(const char*, const auto&) const {}
+  void group(const char*, const auto& list) const { list(*this); }
 };
 
 template <class T>
@@ -58,6 +62,15 @@ struct Writer {
   void optional(const char* name, const std::optional<T>& value) const {
     if (value) json[name] = json_of(*value);
   }
+  void json_text(const char* name, const std::string& text) const { json[name] = Json::parse(text); }
+  void json_text(const char* name, const std::optional<std::string>& text) const {
+    if (text) json_text(name, *text);
+  }
+  template <class List>
+  void group(const char* name, const List& list) const {
+    Json& within = json[name] = Json::object();
+    list(Writer{within});
+  }
 };
 
 struct Reader {
@@ -73,6 +86,15 @@ struct Reader {
       value.reset();
     else
       read_json(*found, value.emplace());
+  }
+  void json_text(const char* name, std::string& text) const { text = json.at(name).dump(); }
+  void json_text(const char* name, std::optional<std::string>& text) const {
+    const auto found = json.find(name);
+    text = found == json.end() ? std::nullopt : std::optional(found->dump());
+  }
+  template <class List>
+  void group(const char* name, const List& list) const {
+    list(Reader{json.at(name)});
   }
 };
 

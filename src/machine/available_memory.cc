@@ -1,4 +1,4 @@
-#include "machine/available_memory.h"
+#include "machine/machine_limits.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

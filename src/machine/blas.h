@@ -41,7 +41,7 @@ Matrix<T> transpose(Matrix<T> a) {
 void gemm(float alpha, Matrix<const float> a, Matrix<const float> b, float beta, Matrix<float> c);
 void gemm(double alpha, Matrix<const double> a, Matrix<const double> b, double beta, Matrix<double> c);
 
-// What the library says of itself: version, threads, kernels.
+// Description of the library: version, threads, kernels.
 std::string blas_description();
 
 // While one lives, products asked for by this thread, and by teams that it starts, run on the thread that

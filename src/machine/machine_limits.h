@@ -1,6 +1,8 @@
 // What this machine could do at best, measured: the denominators of every "fraction of the limit".
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +26,11 @@ class ReadBandwidth {
 
 // Instruction sets compiled into this program, best first, whether or not this CPU runs them.
 std::vector<std::string> compiled_targets();
+
+// How much memory this process could still take, as the system tells it.
+
+// The least of what is free on the machine, in this control group, and under the limit of address space.
+// Nothing where the system does not say.
+std::optional<std::uint64_t> available_memory();
 
 }  // namespace sharpmax

@@ -3,7 +3,7 @@
 // A normalizer is one file in src/normalizer/family/ whose function of the file's name returns
 // its Definition (CMake makes the list from the folder). With weigh() and backward() it works
 // through every door, slowly; a rule() that names one of the kernels' kinds makes it fast. A CustomNormalizer
-// becomes a Definition too, outside of the family (custom.cc).
+// becomes a Definition too, outside of the family (any_normalizer.cc).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -99,7 +100,7 @@ struct RuleGradient {
 };
 
 struct Definition {
-  int order = 0;  // place in family() and docs/normalizers.md
+  int order = 0;  // place in family() and docs/reference/normalizers.md
   std::string_view name;
   std::vector<std::string_view> aliases;
   std::string_view formula;
@@ -154,7 +155,7 @@ void check_heads(const AnyNormalizer& normalizer, std::int64_t heads, std::strin
 // Throws Error{unsupported} if these parameters have no backward.
 void check_backward(const AnyNormalizer& normalizer, std::string_view door);
 
-// What a row of weights says of itself, straight from the definitions in sharpmax/statistics.h.
+// Statistics of a row of weights, straight from the definitions in sharpmax/statistics.h.
 
 inline constexpr std::size_t kNoKey = std::numeric_limits<std::size_t>::max();
 
@@ -171,5 +172,44 @@ struct Distribution {
 
 // scores.size() == weights.size(); a score of -inf is masked.
 Distribution distribution_of(std::span<const double> scores, std::span<const double> weights);
+
+// From what a caller names to the parameters of a definition: every check, one place, one wording.
+
+// A parameter as it was found. Columns count from 1; 0: it does not come from a text.
+struct FoundParameter {
+  std::string_view name;
+  Parameter value;
+  std::size_t name_column = 0;
+  std::size_t value_column = 0;
+};
+
+// Throw Error{bad_argument}.
+const Definition& require_definition(std::string_view name, std::size_t column);
+const ParameterSpec& require_parameter(const Definition& definition, std::string_view name,
+                                       std::size_t column);
+
+// All parameters of the definition in its order, defaults filled in. Throws Error{bad_argument} for
+// names that are unknown or given twice and for values outside their domain.
+std::vector<Parameter> complete(const Definition& definition, std::span<const FoundParameter> found);
+
+// A number that may be left to the rule, written as the spec's one word: sigmoid's b = auto. Its value
+// is NaN.
+bool may_be_auto(const ParameterSpec& spec) noexcept;
+
+// The value as it stands in text: 0.5, 1/2/3, qwen, auto.
+std::string text_of(const ParameterSpec& spec, const Parameter& parameter);
+// Whether it is the default, bit for bit.
+bool is_default(const ParameterSpec& spec, const Parameter& parameter);
+
+// How messages about normalizers speak of what they found.
+
+// " (column 8)", or nothing for column 0: the mistake is not in a text.
+std::string at_column(std::size_t column);
+
+// "alpha, delta and beta"
+std::string joined(std::span<const std::string_view> words);
+
+// "; did you mean entmax?", or nothing when no word is close.
+std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace sharpmax

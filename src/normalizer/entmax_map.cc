@@ -59,7 +59,7 @@ Bracket solve(double a, std::span<const double> gaps) {
     const double width = bracket.high - bracket.low;
     if (width <= 2.0 * kEps * bracket.high) break;
     double step = -std::log(mass.sum) * mass.sum / mass.slope;
-    if (std::abs(step) < 1e-2) step *= 1.0 + 1e-3;  // both ends close in: see temperature_search.h
+    if (std::abs(step) < 1e-2) step *= 1.0 + 1e-3;  // both ends close in: see softmax_map.h
     double next = from + step;
     if (stalled >= 2 || !(next > bracket.low && next < bracket.high)) {
       next = bracket.low + 0.5 * width;

@@ -1,11 +1,16 @@
-// Softmax at a given temperature, in double: what most members of the family are made of.
+// Softmax in double: at a given temperature, and at the least one that is sharp enough.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <span>
 
 #include "normalizer/definition.h"
 
 namespace sharpmax {
+
+// Softmax at a given temperature, in double: what most members of the family are made of.
 
 // What one sweep at temperature beta learns. With d_j = beta (e_j - top), never positive:
 struct SharpenedSurvey {
@@ -38,5 +43,67 @@ double softmax_backward(double beta, std::span<const double> scores, std::span<c
 // The kernels' rule for a softmax. Their exponents are beta (e - largest score), which a negative beta
 // would let overflow: such rows, good for nothing but gradient descent passing through, go the slow way.
 Rule exponential_rule(double beta) noexcept;
+
+// The least temperature that is sharp enough: what entropy_target and peak_target solve on every row.
+
+// How far a temperature is from the target.
+struct Probe {
+  bool feasible = false;  // decided on the quantity itself, exactly as the user would check it
+  double excess = 0.0;    // a function that falls through 0 at the target ...
+  double slope = 0.0;     // ... and its derivative by beta
+};
+
+// Beyond this many units of beta * gap, exp(-beta * gap) is exactly 0 in double.
+inline constexpr double kVanishingExponent = 800.0;
+
+// Finite and feasible if any temperature is; 0 when no key lies below the largest.
+inline double surely_sharp_enough(std::span<const double> scores) {
+  const double top = *std::max_element(scores.begin(), scores.end());
+  double least_gap = std::numeric_limits<double>::infinity();
+  for (const double e : scores) {
+    if (e < top) least_gap = std::min(least_gap, top - e);
+  }
+  return std::min(kVanishingExponent / least_gap, std::numeric_limits<double>::max());
+}
+
+// The least beta >= 1 with probe(beta).feasible, to 4 eps and never below it: the answer is a beta that
+// was itself probed and found feasible. Infinity if `sharpest` is not feasible: ties for the first place
+// (or gaps so small that no double beta opens them) put the target out of reach.
+//
+// Newton's method kept inside a bracket [infeasible, feasible] and relieved by geometric bisection when
+// it stalls. A Newton iterate approaches from one side only and would leave the other end of the bracket
+// where it is; close to the root each step therefore goes a little too far, so that both ends close in.
+template <class ProbeAt>
+double least_temperature(double sharpest, const ProbeAt& probe_at) {
+  constexpr double kEps = std::numeric_limits<double>::epsilon();
+  constexpr double kClose = 1e-2;      // a step below this fraction of beta counts as close
+  constexpr double kOvershoot = 1e-3;  // of the step: costs a factor 1000 a probe instead of squaring
+  constexpr int kMostProbes = 400;     // bisection alone needs 64 + 53: a bound, not a budget
+
+  double low = 1.0;
+  Probe probe = probe_at(low);
+  if (probe.feasible) return low;
+  double high = sharpest;
+  if (!(high > low) || !probe_at(high).feasible) return std::numeric_limits<double>::infinity();
+
+  double from = low;  // where `probe` was taken
+  int stalled = 0;
+  for (int i = 0; i < kMostProbes && high - low > 4.0 * kEps * high; ++i) {
+    double step = -probe.excess / probe.slope;
+    if (std::abs(step) < kClose * from) step *= 1.0 + kOvershoot;
+    double next = from + step;
+    if (stalled >= 2 || !(next > low && next < high)) {
+      next = high > 2.0 * low ? std::sqrt(low) * std::sqrt(high) : low + 0.5 * (high - low);
+      stalled = 0;
+      if (!(next > low && next < high)) break;
+    }
+    const double width = high - low;
+    from = next;
+    probe = probe_at(next);
+    (probe.feasible ? high : low) = next;
+    stalled = high - low > 0.5 * width ? stalled + 1 : 0;
+  }
+  return high;
+}
 
 }  // namespace sharpmax

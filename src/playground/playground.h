@@ -1,11 +1,33 @@
+// The family for a web page: a few C functions, and the members as JSON.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sharpmax::playground {
+
+// The family as JSON text. By hand, because a JSON library would be most of a module that is sent with every
+// page.
+
+// More than a page can show; every rule stays quick enough to follow a slider.
+inline constexpr std::size_t kLargestRow = 65'536;
+
+// As RowStatistics names them (sharpmax/statistics.h).
+inline constexpr std::array<std::string_view, 9> kStatistics = {
+    "entropy", "peak_weight", "peak_key",  "effective_support", "support",
+    "mass",    "temperature", "threshold", "log_partition"};
+
+std::string family_json();
+
+}  // namespace sharpmax::playground
+
 // The family for a web page: what the report's playground calls, compiled to WebAssembly from the very
 // sources that the library is made of. Plain C, because that is what WebAssembly exports.
 //
 // Natively nothing throws: a function that fails says so, and sharpmax_message() has the one sentence to
 // show. In WebAssembly the sentence is thrown to the page instead (throw_to_page.cc). Texts are UTF-8 and end with a zero. One caller at a time.
-#pragma once
-
-#include <cstddef>
 
 extern "C" {
 

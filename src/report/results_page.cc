@@ -7,7 +7,7 @@
 #include "report/kinds.h"
 #include "report/page_template.h"
 #include "sharpmax/error.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 #include "storage/gzip.h"
 
 namespace sharpmax::report {

@@ -2,18 +2,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <nettle/base64.h>
+#include <nettle/sha2.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "sharpmax/error.h"
-#include "storage/mapped_file.h"
 
 namespace sharpmax {
 namespace {
@@ -123,6 +128,93 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(text.data(), text.size())));
   file.commit();
+}
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::filesystem::path& path)
+      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}  // a pipe must not block us
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const auto fail = [&](std::string_view what) {
+    throw Error(ErrorCode::io, fmt::format("{} {}: {}", path.string(), what, std::strerror(errno)));
+  };
+  const Descriptor file(path);
+  if (file.number() < 0) fail("could not be opened");
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) fail("could not be examined");
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorCode::bad_file, fmt::format("{}: not a regular file", path.string()));
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (size_ == 0) return;  // mmap refuses an empty range
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (mapped == MAP_FAILED) fail("could not be mapped");
+  data_ = static_cast<const std::byte*>(mapped);
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{16} << 20;  // about a hundredth of a second
+
+}  // namespace
+
+std::string sha256_of(std::span<const std::byte> bytes, const std::function<void(std::size_t)>& on_bytes) {
+  sha256_ctx state;
+  sha256_init(&state);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const std::size_t piece = std::min(kPiece, bytes.size() - done);
+    sha256_update(&state, piece, reinterpret_cast<const std::uint8_t*>(bytes.data() + done));
+    done += piece;
+    if (on_bytes) on_bytes(done);
+  }
+  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+  sha256_digest(&state, digest.size(), digest.data());
+  return fmt::format("{:02x}", fmt::join(digest, ""));
+}
+
+std::string base64_of(std::span<const std::uint8_t> bytes) {
+  std::string letters(BASE64_ENCODE_RAW_LENGTH(bytes.size()), '\0');
+  base64_encode_raw(letters.data(), bytes.size(), bytes.data());
+  return letters;
+}
+
+std::optional<std::vector<std::uint8_t>> bytes_in_base64(std::string_view letters) {
+  base64_decode_ctx state;
+  base64_decode_init(&state);
+  std::vector<std::uint8_t> bytes(BASE64_DECODE_LENGTH(letters.size()));
+  std::size_t count = bytes.size();
+  if (!base64_decode_update(&state, &count, bytes.data(), letters.size(), letters.data()))
+    return std::nullopt;
+  if (!base64_decode_final(&state)) return std::nullopt;
+  bytes.resize(count);
+  return bytes;
 }
 
 }  // namespace sharpmax

@@ -1,16 +1,22 @@
+// Files: written whole or not at all, mapped, read as text, and their checksums.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sharpmax {
+
 // A file that appears whole or not at all: written beside its target under a temporary name, then
 // renamed over it. Destroyed before commit(), it leaves no trace and the earlier file as it was.
 //
 // A target that is no regular file (a device, a pipe) cannot be renamed over: it is written directly.
-#pragma once
-
-#include <cstddef>
-#include <filesystem>
-#include <span>
-#include <string>
-#include <string_view>
-
-namespace sharpmax {
 
 class AtomicFile {
  public:
@@ -38,5 +44,36 @@ void remove_unfinished_files() noexcept;
 // Small files of text, whole.
 std::string read_text(const std::filesystem::path& path);  // throws Error; pipes are read to their end
 void write_text(const std::filesystem::path& path, std::string_view text);  // by an atomic rename
+
+// A file seen as memory: read-only, nothing is copied, pages come when they are touched.
+//
+// A file that another process cuts short while it is mapped ends this one when the lost pages are touched;
+// files replaced by rename, as AtomicFile does it, are safe.
+
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);  // throws Error{io}, or {bad_file} for a folder
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Bytes as text: SHA-256 (FIPS 180-4), which `sha256sum` and Hugging Face print too, and base64 (RFC 4648) for
+// small pictures inside JSON.
+
+// 64 lower-case hexadecimal digits. Bytes are looked at in pieces; `on_bytes`, where given, hears after each
+// how many there have been, and may throw to end it.
+std::string sha256_of(std::span<const std::byte> bytes,
+                      const std::function<void(std::size_t)>& on_bytes = {});
+
+std::string base64_of(std::span<const std::uint8_t> bytes);
+// Nothing if the letters are not base64, whole and padded.
+std::optional<std::vector<std::uint8_t>> bytes_in_base64(std::string_view letters);
 
 }  // namespace sharpmax

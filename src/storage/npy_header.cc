@@ -79,8 +79,8 @@ class HeaderParser {
   }
   void expect(char c) {
     if (accept(c)) return;
-    if (at_ >= text_.size()) fail(fmt::format("the header ends where '{}' was wanted", c));
-    fail(fmt::format("found {}, wanted '{}'", in_quotes(text_.substr(at_, 1)), c));
+    if (at_ >= text_.size()) fail(fmt::format("the header ends where '{}' was expected", c));
+    fail(fmt::format("found {}, expected '{}'", in_quotes(text_.substr(at_, 1)), c));
   }
 
   void read_entry() {
@@ -107,10 +107,10 @@ class HeaderParser {
 
   std::string_view read_string() {
     skip_space();
-    if (at_ >= text_.size()) fail("the header ends where a quoted word was wanted");
+    if (at_ >= text_.size()) fail("the header ends where a quoted word was expected");
     const char quote = text_[at_];
     if (quote != '\'' && quote != '"') {
-      fail(fmt::format("found {}, wanted a quoted word", in_quotes(text_.substr(at_, 1))));
+      fail(fmt::format("found {}, expected a quoted word", in_quotes(text_.substr(at_, 1))));
     }
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("a quoted word in the header never ends");
@@ -122,17 +122,17 @@ class HeaderParser {
   NpyType read_type() {
     skip_space();
     const std::uint64_t start = offset_ + at_;
-    if (at_ < text_.size() && text_[at_] == '[') fail("a structured array; wanted plain numbers");
+    if (at_ < text_.size() && text_[at_] == '[') fail("a structured array; expected plain numbers");
     const std::string_view descr = read_string();
     for (const NamedType& t : kTypes) {
       if (t.descr == descr) return t.type;
     }
     if (!descr.empty() && descr[0] == '>') {
-      fail_at(start, fmt::format("type {} is big-endian; wanted little-endian", in_quotes(descr)));
+      fail_at(start, fmt::format("type {} is big-endian; expected little-endian", in_quotes(descr)));
     }
     if (descr == "|O") fail_at(start, "an array of Python objects (pickle), which is never read");
     fail_at(start,
-            fmt::format("type {}; wanted one of '<f2', '<f4', '<f8', '|b1', '<i8', '<u2'", in_quotes(descr)));
+            fmt::format("type {}; expected one of '<f2', '<f4', '<f8', '|b1', '<i8', '<u2'", in_quotes(descr)));
   }
 
   bool read_bool() {
@@ -176,7 +176,7 @@ class HeaderParser {
     }
     if (at_ == start) {
       if (at_ < text_.size() && text_[at_] == '-') fail("an extent of the shape is negative");
-      fail("wanted a whole number in the shape");
+      fail("expected a whole number in the shape");
     }
     return value;
   }
@@ -229,7 +229,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, std::uint64_t file_
   const int major = static_cast<unsigned char>(text[6]);
   const int minor = static_cast<unsigned char>(text[7]);
   if (major < 1 || major > 3 || minor != 0) {
-    fail(6, fmt::format("version {}.{}; wanted 1.0, 2.0 or 3.0", major, minor));
+    fail(6, fmt::format("version {}.{}; expected 1.0, 2.0 or 3.0", major, minor));
   }
   const std::size_t length_bytes = major == 1 ? 2 : 4;
   const std::size_t header_begin = 8 + length_bytes;

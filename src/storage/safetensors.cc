@@ -40,7 +40,7 @@ std::uint64_t byte_size(const SafetensorView& tensor) {
   for (const std::int64_t extent : tensor.shape) {
     if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
       throw Error(ErrorCode::bad_argument,
-                  fmt::format("tensor {} has an extent of {}; wanted a shape within 64 bits",
+                  fmt::format("tensor {} has an extent of {}; expected a shape within 64 bits",
                               in_quotes(tensor.name), extent));
   }
   return bytes;
@@ -67,7 +67,7 @@ std::string header_of(std::span<const SafetensorView* const> tensors, const Safe
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > kSafetensorHeaderLimit)
-    throw Error(ErrorCode::bad_argument, fmt::format("the header would take {} bytes; wanted at most {}",
+    throw Error(ErrorCode::bad_argument, fmt::format("the header would take {} bytes; expected at most {}",
                                                      text.size(), kSafetensorHeaderLimit));
   std::string out;
   for (int i = 0; i < 8; ++i) out += static_cast<char>(text.size() >> (8 * i) & 0xff);

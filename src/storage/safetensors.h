@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/mapped_file.h"
+#include "storage/files.h"
 
 namespace sharpmax {
 

@@ -58,7 +58,7 @@ class HeaderReader {
       fail(token(), fmt::format("{} of {} has more than {} numbers", field_, entry_words(), list_limit_));
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
       fail(token(),
-           fmt::format("{} of {} holds {}; wanted a number below 2^63", field_, entry_words(), value));
+           fmt::format("{} of {} holds {}; expected a number below 2^63", field_, entry_words(), value));
     list_->push_back(static_cast<std::int64_t>(value));
     return next();
   }
@@ -67,7 +67,7 @@ class HeaderReader {
       const auto type = safetensor_type_from(value);
       if (!type)
         fail(token(),
-             fmt::format("{} has dtype {}; wanted one of {}", entry_words(), in_quotes(value), kTypes));
+             fmt::format("{} has dtype {}; expected one of {}", entry_words(), in_quotes(value), kTypes));
       entry_.type = *type;
       place_ = Place::entry;
     } else if (place_ == Place::metadata_value) {
@@ -155,7 +155,7 @@ class HeaderReader {
     throw Error(ErrorCode::bad_file, fmt::format("{}: at byte {}: {}", name_, at, what));
   }
   [[noreturn]] void unexpected(const std::string& found) const {
-    fail(token(), fmt::format("found {}; wanted {}", found, wanted()));
+    fail(token(), fmt::format("found {}; expected {}", found, wanted()));
   }
   std::string wanted() const {
     switch (place_) {
@@ -190,7 +190,7 @@ class HeaderReader {
   void begin_field(const std::string& field) {
     bool* seen = field == "dtype" ? &seen_type_ : field == "shape" ? &seen_shape_ : &seen_offsets_;
     if (seen == &seen_offsets_ && field != "data_offsets")
-      fail(token(), fmt::format("{} has {}; wanted dtype, shape and data_offsets alone", entry_words(),
+      fail(token(), fmt::format("{} has {}; expected dtype, shape and data_offsets alone", entry_words(),
                                 in_quotes(field)));
     if (*seen) fail(token(), fmt::format("{} has {} twice", entry_words(), field));
     *seen = true;
@@ -212,7 +212,7 @@ class HeaderReader {
                                       std::pair(seen_offsets_, "data_offsets")})
       if (!seen) fail(at, fmt::format("{} has no {}", entry_words(), field));
     if (offsets_.size() != 2)
-      fail(at, fmt::format("data_offsets of {} hold {} numbers; wanted 2", entry_words(), offsets_.size()));
+      fail(at, fmt::format("data_offsets of {} hold {} numbers; expected 2", entry_words(), offsets_.size()));
     const auto begin = static_cast<std::uint64_t>(offsets_[0]);
     const auto end = static_cast<std::uint64_t>(offsets_[1]);
     if (begin > end)
@@ -255,7 +255,7 @@ class HeaderReader {
     std::uint64_t covered = result_.data_offset;
     for (const SafetensorEntry& tensor : tensors) {
       const auto refuse = [&](std::string_view what) {
-        fail(tensor.name_offset, fmt::format("tensor {} begins at byte {}, {}; wanted byte {}",
+        fail(tensor.name_offset, fmt::format("tensor {} begins at byte {}, {}; expected byte {}",
                                              in_quotes(tensor.name), tensor.begin, what, covered));
       };
       if (tensor.begin < covered) refuse("within another tensor");
@@ -290,18 +290,18 @@ SafetensorHeader parse_safetensors_header(std::span<const std::byte> file, std::
     throw Error(ErrorCode::bad_file, fmt::format("{}: at byte {}: {}", name, at, what));
   };
   if (file.size() < kLengthBytes)
-    fail(file.size(), "the file ends within the header's length; wanted 8 bytes of it");
+    fail(file.size(), "the file ends within the header's length; expected 8 bytes of it");
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
-  if (length == 0) fail(0, "the header has length 0; wanted at least '{}'");
+  if (length == 0) fail(0, "the header has length 0; expected at least '{}'");
   if (length > kSafetensorHeaderLimit)
-    fail(0, fmt::format("the header has length {}; wanted at most {}", length, kSafetensorHeaderLimit));
+    fail(0, fmt::format("the header has length {}; expected at most {}", length, kSafetensorHeaderLimit));
   if (length > file.size() - kLengthBytes)
     fail(0,
          fmt::format("the header has length {}, but {} bytes are left", length, file.size() - kLengthBytes));
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
   if (text[0] != '{')
-    fail(kLengthBytes, fmt::format("the header starts with {}; wanted '{{'", in_quotes(text.substr(0, 1))));
+    fail(kLengthBytes, fmt::format("the header starts with {}; expected '{{'", in_quotes(text.substr(0, 1))));
   return HeaderReader(text, file.size(), name).read();
 }
 

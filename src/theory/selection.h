@@ -8,7 +8,7 @@
 namespace sharpmax::theory {
 
 // How far the keys that attention leaves out are from what it keeps. Paper B, theorem 1, in forms that we
-// could prove (docs/theory.md).
+// could prove (docs/design/theory.md).
 //
 // A row of L weights alpha, vectors x; I_N the selected N; s = sum over I_N of alpha_i x_i. Two readings of
 // the paper's distance: the sum over i not in I_N of |s - alpha_i x_i| (`cumulative`, the one that grows with
@@ -66,7 +66,7 @@ SelectionFacts selection_facts(const WeightedRow& row, std::span<const std::size
 double random_selection_bound(const WeightedRow& row, std::size_t selected);
 
 // How many of the selected keys can be told from those left out. Paper B, theorem 2, as far as it could be
-// rebuilt (docs/theory.md).
+// rebuilt (docs/design/theory.md).
 //
 // I_N the N selected keys, s = sum over I_N of alpha_j x_j, r = min over i not in I_N of |s - alpha_i x_i|.
 // N_s is the number of i in I_N with |s - alpha_i x_i| < r; the measure is N_s / N.

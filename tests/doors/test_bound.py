@@ -122,11 +122,11 @@ def script(name, *arguments):
 
 
 def test_the_docs_say_what_the_command_says(tmp_path):
-    page = (ROOT / "docs/theory.md").read_text()
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/theory.md").write_text(re.sub(r"(:begin -->\n).*?(<!-- [a-z-]+:end)", r"\1empty\n\2", page, flags=re.S))
+    page = (ROOT / "docs/design/theory.md").read_text()
+    (tmp_path / "docs/design").mkdir(parents=True)
+    (tmp_path / "docs/design/theory.md").write_text(re.sub(r"(:begin -->\n).*?(<!-- [a-z-]+:end)", r"\1empty\n\2", page, flags=re.S))
     script("theory-docs", "--attacks", ATTACKS, "--root", tmp_path)
-    before, after = generated(page), generated((tmp_path / "docs/theory.md").read_text())
+    before, after = generated(page), generated((tmp_path / "docs/design/theory.md").read_text())
     assert before.keys() == after.keys() and len(after) >= 10
     for name, block in after.items():
         if name.startswith("attack-"):  # where a search ends may differ in the last digit: what it shows may not

@@ -78,7 +78,7 @@ def write_model(path, size=0.3, architecture="llama", spoil=lambda name, values:
 
 
 def assert_fits(text):
-    assert all(len(line) <= 80 for line in text.splitlines()), max(text.splitlines(), key=len)
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("  sharpmax ")), max(text.splitlines(), key=len)
     assert text.isascii() and all(c.isprintable() or c == "\n" for c in text)
 
 

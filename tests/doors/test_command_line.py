@@ -139,7 +139,7 @@ def test_soft_cap_arrives_and_nonsense_is_refused(arrays):
     weights = np.exp(scores)
     wanted = weights / weights.sum(-1, keepdims=True) @ made["value"]
     np.testing.assert_allclose(np.load(folder / "out.npy"), wanted, atol=1e-5)
-    assert "soft_cap is -1; wanted a finite number" in refused(2, "attend", *FILES, "--soft-cap=-1", cwd=folder)
+    assert "soft_cap is -1; expected a finite number" in refused(2, "attend", *FILES, "--soft-cap=-1", cwd=folder)
     linear = ("attend", *FILES, "--normalizer", "linear", "--soft-cap", 1)
     assert "linear has no scores to cap" in refused(2, *linear, cwd=folder)
 
@@ -314,7 +314,7 @@ def test_arrays_that_do_not_fit_are_named(arrays):
     assert "16" in (sentence := refused(2, "attend", *FILES, "-o", "o.npy", cwd=folder)) and "8" in sentence
     assert not (folder / "o.npy").exists()
     np.save(folder / "query.npy", np.zeros(3, np.float32))
-    assert "query has 1 dimension; wanted 2, 3 or 4" in refused(2, "attend", *FILES, cwd=folder)
+    assert "query has 1 dimension; expected 2, 3 or 4" in refused(2, "attend", *FILES, cwd=folder)
     np.save(folder / "query.npy", np.zeros((3, 4), np.uint16))
     assert "--bf16" in refused(2, "attend", *FILES, cwd=folder)
     np.save(folder / "mask.npy", np.float64(1))

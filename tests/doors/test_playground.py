@@ -222,7 +222,7 @@ def test_what_is_no_row_gets_a_sentence_and_the_last_good_one_stays(browser, pat
             go(page, row="typed", scores="1 2 3", n=3, t=1, rule="sparsemax")
             before = statistics_shown(page, "softmax")
             type_into(page, field, text)
-            page.wait_for_function("(wanted) => document.querySelector('#playground .problem').textContent === wanted", arg=sentence)
+            page.wait_for_function("(expected) => document.querySelector('#playground .problem').textContent === expected", arg=sentence)
             assert statistics_shown(page, "softmax") == before
             page.fill("#playground-typed", "1, 2;\n3 4.5e0")
             shown_of(page, "sparsemax", 4)
@@ -272,7 +272,7 @@ def test_a_setting_can_be_sent_as_an_address(browser, path):  # noqa: F811
         text = page.text_content("#playground .summary")
     with opened(browser, path, place=address) as page:
         shown_of(page, "entmax:alpha=1.25", 123)
-        page.wait_for_function("(wanted) => document.querySelector('#playground .summary').textContent === wanted", arg=text)
+        page.wait_for_function("(expected) => document.querySelector('#playground .summary').textContent === expected", arg=text)
         assert statistics_shown(page, "entmax:alpha=1.25") == seen
         page.wait_for_function("() => Math.abs(document.getElementById('playground').getBoundingClientRect().top) < 100")
 
@@ -287,7 +287,7 @@ def test_a_setting_can_be_sent_as_an_address(browser, path):  # noqa: F811
 ], ids=["name", "heads", "n", "typed", "row", "scores"])
 def test_an_address_that_is_wrong_gets_a_sentence(browser, path, told, sentence):  # noqa: F811
     with opened(browser, path, place=place(**told)) as page:
-        page.wait_for_function("(wanted) => document.querySelector('#playground .problem')?.textContent.includes(wanted)", arg=sentence)
+        page.wait_for_function("(expected) => document.querySelector('#playground .problem')?.textContent.includes(expected)", arg=sentence)
         assert statistics_shown(page, "softmax")
 
 

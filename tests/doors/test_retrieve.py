@@ -287,7 +287,7 @@ def test_a_saved_head_tested_again_gives_the_same_numbers(tmp_path):
             wanted = learned["s"] * math.log(r["n"]) + learned.get("b", 0)
             assert r["temperature"] == pytest.approx(wanted, rel=1e-6)
     assert "does not go with --head" in refused(2, "--head", "run/heads/sharp-0.safetensors", "--steps", 5, cwd=tmp_path)
-    assert "wanted sharpmax.head/1" in refused(3, "--head", "run/checkpoints/sharp-0.safetensors", cwd=tmp_path)
+    assert "expected sharpmax.head/1" in refused(3, "--head", "run/checkpoints/sharp-0.safetensors", cwd=tmp_path)
     assert refused(3, "--head", "no-such-file", cwd=tmp_path)
     (tmp_path / "text").write_text("no safetensors at all")
     assert "at byte 0" in refused(3, "--head", "text", cwd=tmp_path)

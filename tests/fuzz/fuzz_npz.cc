@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sharpmax/error.h"
-#include "storage/npz.h"
+#include "storage/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const int file = memfd_create("fuzz.npz", 0);

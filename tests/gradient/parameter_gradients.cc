@@ -145,7 +145,7 @@ TEST_P(ParameterGradients, ErrAtMostTwiceAsMuchAsPlainFloatOverRequestsDrawnAtRa
         for (std::size_t i = 0; i < wanted.size(); ++i) {
           EXPECT_LE(std::abs(found[i] - wanted[i]), bound)
               << "value " << i << (keep == Keep::saved ? " from what was saved on " : " on ") << isa << ": "
-              << found[i] << ", wanted " << wanted[i];
+              << found[i] << ", expected " << wanted[i];
         }
       }
     });
@@ -210,7 +210,7 @@ TEST(ParameterGradientsOfSavedRows, OweNothingToAShiftOfAllScoresOrToAnOutputInH
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         // A score rounds in its products, its sum with the bias, beta and the shift.
         EXPECT_LE(std::abs(found[i] - wanted[i]), 4.0 * kFloatEps * size)
-            << text << " on " << isa << ": " << found[i] << ", wanted " << wanted[i];
+            << text << " on " << isa << ": " << found[i] << ", expected " << wanted[i];
       }
     });
   }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "normalizer/definition.h"
-#include "retrieval/training/head_gradient.h"
+#include "retrieval/training/training.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

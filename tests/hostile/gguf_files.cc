@@ -52,11 +52,11 @@ std::vector<Defect> of_the_frame() {
   };
   return {
       {"Empty", "", 0, "the magic word takes 4 bytes"},
-      {"WrongMagic", with([](auto& w) { w.magic = "GGML"; }), 0, "opens with 'GGML'; wanted 'GGUF'"},
+      {"WrongMagic", with([](auto& w) { w.magic = "GGML"; }), 0, "opens with 'GGML'; expected 'GGUF'"},
       {"MagicNotPrintable", with([](auto& w) { w.magic = "\x1b[2J"; }), 0, "'\\x1b[2J'"},
-      {"VersionZero", with([](auto& w) { w.version = 0; }), 4, "version 0; wanted 2 or 3"},
-      {"VersionOne", with([](auto& w) { w.version = 1; }), 4, "version 1; wanted 2 or 3"},
-      {"VersionFour", with([](auto& w) { w.version = 4; }), 4, "version 4; wanted 2 or 3"},
+      {"VersionZero", with([](auto& w) { w.version = 0; }), 4, "version 0; expected 2 or 3"},
+      {"VersionOne", with([](auto& w) { w.version = 1; }), 4, "version 1; expected 2 or 3"},
+      {"VersionFour", with([](auto& w) { w.version = 4; }), 4, "version 4; expected 2 or 3"},
       {"BigEndian", with([](auto& w) { w.version = 0x03000000; }), 4, "big-endian"},
       {"TensorCountOfAllOnes", with([](auto& w) { w.tensor_count = kMax64; }), 8,
        "18446744073709551615 tensors"},
@@ -91,14 +91,14 @@ std::vector<Defect> of_an_entry() {
   return {
       {"KeyPastTheEnd", key_past_the_end, 24, "a key has length 4611686018427387904, but"},
       {"KeyTwice", twice.bytes(), twice.entry_at(1), "key 'k' is there twice"},
-      entry("TypeUnknown", 13, "\1", 0, "type 13; wanted 0 to 12"),
+      entry("TypeUnknown", 13, "\1", 0, "type 13; expected 0 to 12"),
       entry("TypeOfAllOnes", 0xffffffff, "\1", 0, "type 4294967295"),
       entry("ValueCutShort", static_cast<std::uint32_t>(GgufType::uint64), "1234567", 4,
             "but the file ends after 7"),
       entry("TextPastTheEnd", string, raw(std::uint64_t{9}) + "12345678", 4,
             "length 9, but 8 bytes are left"),
       entry("TextOfAllOnes", string, raw(kMax64) + "12345678", 4, "has length 18446744073709551615"),
-      entry("TruthOfTwo", boolean, "\2", 4, "truth value 2; wanted 0 or 1"),
+      entry("TruthOfTwo", boolean, "\2", 4, "truth value 2; expected 0 or 1"),
       entry("TruthOfTwoInAnArray", array, element(GgufType::boolean) + raw(std::uint64_t{3}) + "\1\1\2", 18,
             "truth value 2"),
       entry("ArrayOfUnknownType", array, raw(std::uint32_t{77}) + raw(std::uint64_t{1}) + "1", 4, "type 77"),
@@ -128,9 +128,9 @@ Defect alignment(const char* name, GgufType type, const std::string& value, cons
 std::vector<Defect> of_the_alignment() {
   return {
       alignment("AlignmentOfWrongType", GgufType::uint64, raw(std::uint64_t{32}),
-                "type uint64; wanted uint32"),
-      alignment("AlignmentZero", GgufType::uint32, raw(0u), "is 0; wanted a power of two"),
-      alignment("AlignmentNotAPowerOfTwo", GgufType::uint32, raw(24u), "is 24; wanted a power of two"),
+                "type uint64; expected uint32"),
+      alignment("AlignmentZero", GgufType::uint32, raw(0u), "is 0; expected a power of two"),
+      alignment("AlignmentNotAPowerOfTwo", GgufType::uint32, raw(24u), "is 24; expected a power of two"),
       alignment("AlignmentAboveAMebibyte", GgufType::uint32, raw(2u << 20), "1048576 at most"),
   };
 }
@@ -156,7 +156,7 @@ std::vector<Defect> of_a_tensor() {
   return {
       {"TensorTwice", twice.bytes(), twice.tensor_at(1), "tensor 't' is there twice"},
       {"TensorNamePastTheEnd", name_past_the_end, past.tensor_at(0), "name has length 1099511627776"},
-      tensor("FiveDimensions", f32, {1, 1, 1, 1, 1}, 32, 0, "5 dimensions; wanted 4 at most"),
+      tensor("FiveDimensions", f32, {1, 1, 1, 1, 1}, 32, 0, "5 dimensions; expected 4 at most"),
       tensor("ExtentZero", f32, {2, 0}, 32, 4, "an extent of 0"),
       tensor("ExtentNegative", f32, {kMax64}, 32, 4, "an extent of 18446744073709551615"),
       tensor("ElementsOverflow", f32, {big, big}, 32, 20, "needs more than 63 bits"),
@@ -169,7 +169,7 @@ std::vector<Defect> of_a_tensor() {
       tensor("TypeRemoved", 4, {32}, 32, 12, "Q4_2, which the format no longer has", unsupported),
       tensor("TypeNotOurs", q3_k, {256}, 32, 12, "Q3_K, which cannot be multiplied here", unsupported),
       tensor("TypeOfIntegers", i32, {8}, 32, 12, "I32", unsupported),
-      tensor("OffsetMisaligned", f32, {8}, 33, 16, "lies at 33 of the data; wanted a multiple of 32"),
+      tensor("OffsetMisaligned", f32, {8}, 33, 16, "lies at 33 of the data; expected a multiple of 32"),
       tensor("OffsetPastTheEnd", f32, {8}, 1024 + 32, -9,
              "takes 32 bytes from 1056 of the data, which have 1024"),
       tensor("OffsetOfAllOnes", f32, {8}, kMax64 - 31, -9, "takes 32 bytes from 18446744073709551584"),
@@ -302,18 +302,18 @@ TEST_F(GgufValues, OfAnotherTypeAreRefusedWithTheirByte) {
   };
   const auto integer = [&](const char* key) { file.integer(key); };
   const auto integers = [&](const char* key) { file.integers(key); };
-  refused("general.architecture", "is string; wanted a whole number", integer);
-  refused("flag", "is boolean; wanted a whole number", integer);
-  refused("tokenizer.ggml.scores", "is an array of float32; wanted a whole number", integer);
+  refused("general.architecture", "is string; expected a whole number", integer);
+  refused("flag", "is boolean; expected a whole number", integer);
+  refused("tokenizer.ggml.scores", "is an array of float32; expected a whole number", integer);
   refused("large", "2^63 or more", integer);
   refused("large numbers", "2^63 or more", integers, 8);
-  refused("llama.block_count", "is uint32; wanted an array of whole numbers", integers);
-  refused("tokenizer.ggml.scores", "wanted an array of whole numbers", integers);
-  refused("flag", "wanted a number", [&](const char* key) { file.number(key); });
-  refused("llama.block_count", "wanted boolean", [&](const char* key) { file.boolean(key); });
-  refused("llama.block_count", "wanted string", [&](const char* key) { file.text(key); });
-  refused("tokenizer.ggml.scores", "wanted an array of string", [&](const char* key) { file.texts(key); });
-  refused("tokenizer.ggml.tokens", "wanted an array of float32", [&](const char* key) { file.numbers(key); });
+  refused("llama.block_count", "is uint32; expected an array of whole numbers", integers);
+  refused("tokenizer.ggml.scores", "expected an array of whole numbers", integers);
+  refused("flag", "expected a number", [&](const char* key) { file.number(key); });
+  refused("llama.block_count", "expected boolean", [&](const char* key) { file.boolean(key); });
+  refused("llama.block_count", "expected string", [&](const char* key) { file.text(key); });
+  refused("tokenizer.ggml.scores", "expected an array of string", [&](const char* key) { file.texts(key); });
+  refused("tokenizer.ggml.tokens", "expected an array of float32", [&](const char* key) { file.numbers(key); });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "retrieval/task/settings_json.h"
+#include "retrieval/task/settings.h"
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"
@@ -129,9 +129,9 @@ TEST(HeadFiles, AnotherFormatIsNamed) {
   const TrainingSettings settings = small(Encoder::mlp, Precision::float32);
   save_head(folder / "head", trained(settings, 1));
   expect_words(refusal([&] { load_state(folder / "head"); }),
-               "'sharpmax.head/1'; wanted sharpmax.checkpoint/1");
+               "'sharpmax.head/1'; expected sharpmax.checkpoint/1");
   write_safetensors(folder / "other", {});
-  expect_words(refusal([&] { load_head(folder / "other"); }), "no 'format'; wanted sharpmax.head/1");
+  expect_words(refusal([&] { load_head(folder / "other"); }), "no 'format'; expected sharpmax.head/1");
   refusal([&] { load_head(folder / "missing"); }, ErrorCode::io);
 }
 
@@ -145,10 +145,10 @@ TEST(HeadFiles, NumbersAndShapesThatDoNotFitTheSettingsAreRefused) {
   };
   Head infinite = head;
   infinite.parameters[5] = std::numeric_limits<double>::infinity();
-  refused(infinite, "'item_in.weight' holds inf; wanted finite numbers");
+  refused(infinite, "'item_in.weight' holds inf; expected finite numbers");
   Head other_rule = head;
   other_rule.training.normalizer = AnyNormalizer::parse("sparsemax");
-  refused(other_rule, "'normalizer.parameters' is F64 of shape [2]; wanted F64 of shape [0]");
+  refused(other_rule, "'normalizer.parameters' is F64 of shape [2]; expected F64 of shape [0]");
   Head out_of_domain = head;
   out_of_domain.training.normalizer = AnyNormalizer::parse("sink");
   out_of_domain.normalizer_parameters = {-1.0};

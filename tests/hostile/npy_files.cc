@@ -11,7 +11,6 @@
 #include "sharpmax/error.h"
 #include "storage/files.h"
 #include "storage/npy.h"
-#include "storage/npz.h"
 #include "support/files.h"
 
 namespace sharpmax::test {
@@ -62,7 +61,7 @@ std::vector<Defect> defects() {
       {"HeaderPastTheEndVersion2", "\x93NUMPY\x02\x00\xff\xff\xff\xff{"s, 8, "are left"},
       {"HeaderOverTheLimit", header(std::string(kNpyHeaderLimit + 1, ' '), 2), 8, "refused"},
       {"HeaderEmpty", header(""), 10, "ends where '{'"},
-      {"NoBrace", text("'descr'"), 10, "wanted '{'"},
+      {"NoBrace", text("'descr'"), 10, "expected '{'"},
       {"BraceNeverCloses", text("{'descr': '<f4'"), 25, "'}'"},
       {"QuoteNeverCloses", text("{'descr: <f4}"), 11, "never ends"},
       {"NoDescr", text("{'fortran_order': False, 'shape': (2,), }"), 51, "no 'descr'"},
@@ -79,7 +78,7 @@ std::vector<Defect> defects() {
       {"Complex", sound("(2,)", 16, "'<c8'"), 20, "'<c8'"},
       {"TypeNotQuoted", sound("(2,)", 8, "4"), 20, "quoted word"},
       {"OrderNotBool", header(dictionary("'<f4'", "(2,)", "0")) + std::string(8, '\1'), 0, "True or False"},
-      {"ShapeNotTuple", sound("2", 8), 0, "wanted '('"},
+      {"ShapeNotTuple", sound("2", 8), 0, "expected '('"},
       {"ShapeWithoutComma", sound("(2)", 8), 0, "(n,)"},
       {"ShapeNegative", sound("(-2,)", 8), 0, "negative"},
       {"ShapeFraction", sound("(2.0,)", 8), 0, "(n,)"},

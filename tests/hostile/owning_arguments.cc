@@ -68,7 +68,7 @@ TEST(OwningAttend, HasTheSentencesOfTheFormWithViews) {
 TEST(RowsAsSpans, HaveTheSentencesOfTheFormWithViews) {
   std::vector<float> scores = {1.0f, 2.0f, 3.0f}, two(2), none;
   refuses([&] { normalize(scores, Softmax{}, two); },
-          "normalize: weights has shape [1, 1, 1, 2]; wanted [1, 1, 1, 3] (as scores)");
+          "normalize: weights has shape [1, 1, 1, 2]; expected [1, 1, 1, 3] (as scores)");
   refuses([&] { normalize(scores, Softmax{}, scores); }, "normalize: weights shares memory with scores");
   refuses([&] { normalize(scores, Softmax{.beta = {1.0, 2.0}}); },
           "normalize: beta of softmax has 2 values for 1 heads");
@@ -76,9 +76,9 @@ TEST(RowsAsSpans, HaveTheSentencesOfTheFormWithViews) {
           ErrorCode::unsupported);
   refuses([&] { normalize_backward(scores, Softmax{}, two); }, "normalize_backward: d_weights has shape");
   refuses([&] { normalize_backward(scores, Softmax{}, std::vector<float>(3), two); },
-          "normalize_backward: d_scores has shape [1, 1, 1, 2]; wanted [1, 1, 1, 3] (as scores)");
+          "normalize_backward: d_scores has shape [1, 1, 1, 2]; expected [1, 1, 1, 3] (as scores)");
   refuses([&] { normalize_backward(scores, Softmax{}, std::vector<float>(3), none); },
-          "normalize_backward: d_scores has shape [1, 1, 1, 0]; wanted [1, 1, 1, 3]");
+          "normalize_backward: d_scores has shape [1, 1, 1, 0]; expected [1, 1, 1, 3]");
   refuses([&] { normalize_backward(scores, Entmax{.alpha = 3.0}, std::vector<float>(3)); },
           "normalize_backward: entmax:alpha=3 has no backward", ErrorCode::unsupported);
 }

@@ -7,7 +7,6 @@
 
 #include "model/file/json_file.h"
 #include "model/file/model_file.h"
-#include "model/file/safetensors_folder.h"
 #include "storage/safetensors.h"
 #include "support/files.h"
 #include "support/gguf_writer.h"
@@ -92,7 +91,7 @@ TEST_F(HostileFolder, ShardNamesThatLeaveTheFolderAreRefused) {
         "..\\model-1.safetensors", "..", ".", "", "model-1.bin"}) {
     SCOPED_TRACE(name);
     index({{"a", name}});
-    expect_refusal("wanted the plain name of a .safetensors file");
+    expect_refusal("expected the plain name of a .safetensors file");
   }
   index({{"a", std::string("model-1.safetensors\0.safetensors", 32)}});
   expect_refusal("\\x00");
@@ -145,7 +144,7 @@ TEST_F(HostileFolder, AConfigurationThatIsNoneIsRefused) {
     const char* words;
   } const cases[] = {
       {"", "at byte 0: the file is not JSON"},
-      {"[]", "found array; wanted an object"},
+      {"[]", "found array; expected an object"},
       {"{\"a\": 1,}", "at byte 8: the file is not JSON"},
       {"{\"a\": 1} x", "at byte 9: the file is not JSON"},
       {std::string("{}\0{}", 5), "at byte 2: found a zero byte"},
@@ -154,7 +153,7 @@ TEST_F(HostileFolder, AConfigurationThatIsNoneIsRefused) {
       {"{\"a\": NaN}", "at byte 6: the file is not JSON"},
       {"{\"a\": 1e999}", "a number that is too large"},
       {"{\"a\": " + deep + closed + "}", "nested more than 64 deep"},
-      {"{\"a\": \"" + std::string(17 << 20, 'x') + "\"}", "wanted 16777216 at most"},
+      {"{\"a\": \"" + std::string(17 << 20, 'x') + "\"}", "expected 16777216 at most"},
   };
   for (const auto& one : cases) {
     put(folder_ / "config.json", one.text);

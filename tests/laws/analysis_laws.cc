@@ -1,7 +1,6 @@
 // The Kolmogorov-Smirnov test by counting, and the rules by which paper B's findings are judged.
 #include <gtest/gtest.h>
 
-#include "audit/analysis/analysis_json.h"
 #include "audit/analysis/paper_findings.h"
 #include "nlohmann/json.hpp"
 #include "sharpmax/error.h"

@@ -1,5 +1,5 @@
 // Laws of Crowd: how many threads loops use after time was lost to other processes. The clock is the test's.
-#include "base/crowd.h"
+#include "base/workers.h"
 
 #include <gtest/gtest.h>
 

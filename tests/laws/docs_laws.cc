@@ -1,4 +1,4 @@
-// docs/normalizers.md has one section per member, in the family's order, that names its parameters.
+// docs/reference/normalizers.md has one section per member, in the family's order, that names its parameters.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace sharpmax::test {
 namespace {
 
 TEST(DocsLaws, EveryMemberHasItsSection) {
-  std::ifstream file(SHARPMAX_SOURCE_DIR "/docs/normalizers.md");
-  ASSERT_TRUE(file) << "docs/normalizers.md is missing";
+  std::ifstream file(SHARPMAX_SOURCE_DIR "/docs/reference/normalizers.md");
+  ASSERT_TRUE(file) << "docs/reference/normalizers.md is missing";
   std::stringstream text;
   text << file.rdbuf();
   const std::string page = text.str();

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/fix/choice.h"
-#include "audit/fix/llama_cpp_setting.h"
-#include "audit/fix/search.h"
-#include "model/generation/perplexity.h"
+#include "audit/fix/fix_run.h"
+#include "audit/fix/rule.h"
+#include "model/generation/generate.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 #include "support/random.h"
@@ -160,6 +160,20 @@ TEST(FixLaws, TheGoalDecidesWhatCounts) {
   EXPECT_TRUE(audit::judge_held_out(comparison_of(-0.05, 3, 1), both).better);
   EXPECT_FALSE(audit::judge_held_out(comparison_of(-0.05, 0, 20), both).better) << "the task lost";
   EXPECT_FALSE(audit::judge_held_out(comparison_of(-0.05, 20, 0), {Goal::task}).task_loses);
+}
+
+TEST(FixLaws, WorseIsNotCalledNotShownToBeBetter) {
+  const auto says = [](double change, std::int64_t up, std::int64_t down, Goal goal) {
+    return audit::shortfall(audit::judge_held_out(comparison_of(change, up, down), {goal, 0.02}), goal);
+  };
+  EXPECT_EQ(says(0.03, 3, 1, Goal::text), "which is worse");
+  EXPECT_EQ(says(0.005, 3, 1, Goal::text), "which is not shown to be better");
+  EXPECT_EQ(says(0.03, 3, 1, Goal::task), "which is not shown to be better") << "the loss does not count";
+  EXPECT_EQ(says(-0.05, 0, 20, Goal::task), "which is worse");
+  EXPECT_EQ(says(0.015, 3, 1, Goal::both), "which is worse");
+  EXPECT_EQ(says(-0.05, 0, 20, Goal::both), "which is worse");
+  EXPECT_EQ(says(0.05, 20, 0, Goal::both), "which gains answers but adds more loss than allowed");
+  EXPECT_EQ(says(0.0, 2, 1, Goal::both), "which is not shown to be better");
 }
 
 TEST(FixLaws, TheSearchFindsTheHeadsThatHelpAndKeepsToItsBudget) {

@@ -7,7 +7,6 @@
 
 #include "audit/certificate/certificate.h"
 #include "audit/certificate/norm_bound.h"
-#include "audit/certificate/reached.h"
 #include "model/transformer/session.h"
 #include "support/attention_watch.h"
 #include "support/plain_scores.h"

@@ -3,12 +3,11 @@
 
 #include <cmath>
 
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
 #include "support/random.h"
 
 namespace sharpmax::test {
 namespace {
-
 
 std::vector<ChunkLosses> chunks_of(Random& random, std::size_t count, std::size_t tokens, double mean) {
   std::vector<ChunkLosses> chunks(count);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "audit/probe/answer.h"
 #include "audit/probe/question.h"
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "sharpmax/error.h"

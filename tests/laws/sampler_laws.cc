@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "model/generation/sampler.h"
+#include "model/generation/generate.h"
 #include "sharpmax/error.h"
 #include "support/random.h"
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numeric>
 
-#include "audit/certificate/largest_product.h"
 #include "audit/certificate/spectrum.h"
 #include "support/random.h"
 

@@ -13,7 +13,7 @@ namespace {
 
 using namespace sharpmax::theory;
 
-// What docs/theory.md calls loose; all other bounds that hold are reached.
+// What docs/design/theory.md calls loose; all other bounds that hold are reached.
 const std::set<std::string> kLoose = {
     "exp(-+spread) / n, as published, upper", "exp(-+spread) / n, as published, lower",
     "exp(-H) <= peak, at half a nat",         "C / n, shares of sigmoid:b=-1, upper",

@@ -5,7 +5,7 @@
 
 #include "sharpmax/error.h"
 #include "support/row.h"
-#include "theory/gradient.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sharpmax/error.h"
 #include "support/row.h"
-#include "theory/proportional.h"
+#include "theory/peak_range.h"
 
 namespace sharpmax::test {
 namespace {

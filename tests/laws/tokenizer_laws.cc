@@ -9,7 +9,6 @@
 #include "model/tokenizer/pattern.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/utf8.h"
-#include "model/tokenizer/vocabulary.h"
 #include "support/random.h"
 #include "support/vocabularies.h"
 

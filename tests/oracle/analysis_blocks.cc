@@ -4,7 +4,6 @@
 
 #include <bit>
 
-#include "audit/analysis/block_analysis.h"
 #include "audit/analysis/measure_model.h"
 #include "support/paper_b_plain.h"
 #include "support/tiny_model.h"

@@ -3,9 +3,7 @@
 
 #include <set>
 
-#include "audit/analysis/row_gradient.h"
-#include "audit/analysis/row_separability.h"
-#include "audit/analysis/selection.h"
+#include "audit/analysis/row_geometry.h"
 #include "support/attention_normalizers.h"
 #include "support/paper_b_plain.h"
 #include "theory/selection.h"

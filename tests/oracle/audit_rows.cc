@@ -6,7 +6,6 @@
 #include <map>
 
 #include "audit/measure/reading.h"
-#include "audit/measure/row_watch.h"
 #include "support/tiny_model.h"
 
 namespace sharpmax::test {

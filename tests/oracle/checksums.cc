@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "model/file/model_file.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 #include "support/files.h"
 #include "support/tiny_model.h"
 

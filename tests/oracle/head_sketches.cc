@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/measure/head_sketch.h"
-#include "audit/measure/sketch_json.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 #include "support/attention_watch.h"
 #include "support/tiny_architectures.h"
 #include "support/tiny_model.h"
@@ -191,7 +190,7 @@ TEST(HeadSketches, HeedWindowsCapsAndTheTypeOfTheCache) {
   TinyArchitecture{.name = "gemma2", .layers = 2}.write(folder / "m.gguf");
   const model::Model model(folder / "m.gguf");
   const auto& windows = model.configuration().windows;
-  ASSERT_NE(windows[0] > 0, windows[1] > 0) << "one layer of each kind was wanted";
+  ASSERT_NE(windows[0] > 0, windows[1] > 0) << "one layer of each kind was expected";
   for (const model::CacheType cache : {model::CacheType::float32, model::CacheType::float16}) {
     model::SessionSettings settings;
     settings.cache = cache;

@@ -1,5 +1,5 @@
 // What a head lays on an item, against the weights written out in double from queries and keys.
-#include "audit/probe/item_attention.h"
+#include "audit/probe/measure_probe.h"
 
 #include <gtest/gtest.h>
 

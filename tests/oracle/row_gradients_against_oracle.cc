@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "support/attention_normalizers.h"
 #include "support/row_bounds.h"
 #include "support/settings.h"
@@ -59,7 +59,7 @@ TEST_P(RowGradientsAgainstOracle, AwkwardLengthsAndSpreads) {
                     2.0 * beta_error * std::abs(slopes.s[j])) +
             lean.d_scores[j] + 4.0 * kFloatEpsilon * std::abs(d_scores[j]);
         ASSERT_LE(std::abs(gradient[place(j)] - d_scores[j]), bound)
-            << "key " << j << " of " << keys << ": " << gradient[place(j)] << ", wanted " << d_scores[j];
+            << "key " << j << " of " << keys << ": " << gradient[place(j)] << ", expected " << d_scores[j];
       }
     });
   });

@@ -4,7 +4,7 @@
 #include <bit>
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "support/attention_normalizers.h"
 #include "support/row.h"
 
@@ -107,7 +107,7 @@ TEST(RowMath, SoftCapErrsByAtMostTwelveRoundingsFromTheSmallestScoreToTheLargest
         const double slope = 1.0 / (std::cosh(x) * std::cosh(x));
         if (x < 40.0) worst_slope = std::max(worst_slope, std::abs(slopes[i] - slope) / (slope * (1.0 + x)));
       }
-      EXPECT_LE(worst, 12.0 * 0x1p-24) << target << ", cap " << cap;  // counted in docs/numerics.md
+      EXPECT_LE(worst, 12.0 * 0x1p-24) << target << ", cap " << cap;  // counted in docs/design/numerics.md
       // An eps of the exponent 2 x / c is a relative error of the slope.
       EXPECT_LE(worst_slope, 4.0 * 0x1p-23) << target << ", cap " << cap;
       RecordProperty("worst_in_roundings_" + target, std::to_string(worst * 0x1p24));

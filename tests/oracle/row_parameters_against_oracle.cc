@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "support/attention_normalizers.h"
 #include "support/settings.h"
 #include "support/slope_bounds.h"
@@ -137,7 +137,7 @@ TEST_P(RowParametersAgainstOracle, AwkwardLengthsAndSpreads) {
       for (std::size_t p = 0; p < wanted.size(); ++p) {
         ASSERT_LE(std::abs(found[p] - wanted[p]), bounds[p] + 4.0 * kFloatEpsilon * std::abs(wanted[p]))
             << normalizer.definition().parameters[p].name << " of " << keys << " keys on " << target << ": "
-            << found[p] << ", wanted " << wanted[p];
+            << found[p] << ", expected " << wanted[p];
       }
     });
   });

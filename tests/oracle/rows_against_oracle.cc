@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 #include "sharpmax/machine.h"
 #include "sharpmax/statistics.h"
 #include "support/attention_normalizers.h"
@@ -76,7 +76,7 @@ void expect_weights(const ExactRow& exact, const Row& bounds, KernelRow& row, fl
       worst = j;
     }
   }
-  EXPECT_LE(worst_excess, 0.0) << "key " << worst << " has weight " << scale * row.at(worst) << ", wanted "
+  EXPECT_LE(worst_excess, 0.0) << "key " << worst << " has weight " << scale * row.at(worst) << ", expected "
                                << exact.weights[worst] << " within " << bounds[worst] << ", score "
                                << exact.scores[worst] << " of largest " << exact.largest << ", temperature "
                                << exact.facts.temperature;
@@ -85,10 +85,10 @@ void expect_weights(const ExactRow& exact, const Row& bounds, KernelRow& row, fl
 void expect_near(double found, double wanted, double bound, const char* what) {
   if (std::isnan(wanted) || std::isinf(wanted)) {
     EXPECT_TRUE(std::isnan(wanted) ? std::isnan(found) : found == wanted)
-        << what << " is " << found << ", wanted " << wanted;
+        << what << " is " << found << ", expected " << wanted;
     return;
   }
-  EXPECT_LE(std::abs(found - wanted), bound) << what << " is " << found << ", wanted " << wanted;
+  EXPECT_LE(std::abs(found - wanted), bound) << what << " is " << found << ", expected " << wanted;
 }
 
 void expect_facts(const ExactRow& exact, const RowOutcome& out) {
@@ -165,7 +165,7 @@ void expect_top(const ExactRow& exact, const Row& bounds, KernelRow& row, const 
     // Another key only where float cannot tell the two apart.
     if (key != order[i]) {
       EXPECT_LE(std::abs(exact.weights[key] - exact.weights[order[i]]), bounds[key] + bounds[order[i]])
-          << "top key " << i << " is " << key << ", wanted " << order[i];
+          << "top key " << i << " is " << key << ", expected " << order[i];
     }
   }
 }

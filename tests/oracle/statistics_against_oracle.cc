@@ -45,15 +45,14 @@ class Comparison {
   const ProblemSurvey& survey() const { return survey_; }
 
   void check(const RowStatistics& found) const {
-    per_row("log_partition", found.log_partition, plain_.log_partition, wanted_.log_partition, Follows::temperature);
-    per_row("entropy", found.entropy, plain_.entropy, wanted_.entropy);
-    per_row("peak_weight", found.peak_weight, plain_.peak_weight, wanted_.peak_weight);
-    per_row("effective_support", found.effective_support, plain_.effective_support, wanted_.effective_support);
-    per_row("mass", found.mass, plain_.mass, wanted_.mass);
-    per_row("temperature", found.temperature, plain_.temperature, wanted_.temperature, Follows::temperature);
-    per_row("threshold", found.threshold, plain_.threshold, wanted_.threshold);
-    per_row("score_spread", found.score_spread, plain_.score_spread, wanted_.score_spread);
-    per_row("first_weight", found.first_weight, plain_.first_weight, wanted_.first_weight);
+    each_row_statistic([&]<class T>(const RowStatistic<T>& statistic) {
+      if constexpr (std::is_same_v<T, double>) {
+        const std::string_view name = statistic.name();
+        const bool follows = name == "log_partition" || name == "temperature";
+        per_row(statistic.name(), found.*statistic.view, plain_.*statistic.view, wanted_.*statistic.view,
+                follows ? Follows::temperature : Follows::nothing);
+      }
+    });
     whole_numbers(found);
     heaviest(found);
     sums(found);
@@ -71,7 +70,7 @@ class Comparison {
 
   // NaN and infinities must be the same; the rest as close as twice plain float.
   void per_row(const char* name, const PerRow& found, const PerRow& plain, const PerRow& wanted,
-               Follows follows = Follows::nothing) const {
+               Follows follows) const {
     double worst = 0.0, plain_worst = 0.0, largest = 0.0;
     for (const RowVerdict& row : values_.rows) {
       const auto [b, h, q] = row.at;

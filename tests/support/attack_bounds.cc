@@ -1,4 +1,4 @@
-// Attacks every bound and prints how near the search came, as JSON: what scripts/theory-docs fills docs/theory.md with.
+// Attacks every bound and prints how near the search came, as JSON: what scripts/theory-docs fills docs/design/theory.md with.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

@@ -133,21 +133,15 @@ class AllStatistics {
   static constexpr double kRubbish = -12345.5;
 
   AllStatistics(std::int64_t batches, std::int64_t heads, std::int64_t queries, std::int64_t keys,
-                std::span<const double> gaps = kGapOctaves)
-      : rows_{batches, heads, queries} {
+                std::span<const double> gaps = kGapOctaves) {
     const auto gap_count = static_cast<std::int64_t>(gaps.size());
     view.gaps = gaps;
-    view.log_partition = per_row();
-    view.entropy = per_row();
-    view.peak_weight = per_row();
-    view.effective_support = per_row();
-    view.mass = per_row();
-    view.temperature = per_row();
-    view.threshold = per_row();
-    view.score_spread = per_row();
-    view.first_weight = per_row();
-    view.peak_key = TensorView<std::int64_t, 3>(integers(batches * heads * queries), rows_);
-    view.support = TensorView<std::int64_t, 3>(integers(batches * heads * queries), rows_);
+    each_row_statistic([&]<class T>(const RowStatistic<T>& statistic) {
+      if constexpr (std::is_same_v<T, double>)
+        view.*statistic.view = {doubles(batches * heads * queries), {batches, heads, queries}};
+      else
+        view.*statistic.view = {integers(batches * heads * queries), {batches, heads, queries}};
+    });
     view.top_keys = {integers(batches * heads * queries * kTop), {batches, heads, queries, kTop}};
     view.top_weights = {doubles(batches * heads * queries * kTop), {batches, heads, queries, kTop}};
     view.gap_counts = {integers(batches * heads * queries * gap_count), {batches, heads, queries, gap_count}};
@@ -172,7 +166,6 @@ class AllStatistics {
   }
 
  private:
-  TensorView<double, 3> per_row() { return {doubles(rows_[0] * rows_[1] * rows_[2]), rows_}; }
   double* doubles(std::int64_t n) {
     return doubles_.emplace_back(static_cast<std::size_t>(std::max<std::int64_t>(n, 1)), kRubbish).data();
   }
@@ -180,7 +173,6 @@ class AllStatistics {
     return integers_.emplace_back(static_cast<std::size_t>(std::max<std::int64_t>(n, 1)), -12345).data();
   }
 
-  Extents<3> rows_;
   std::vector<std::vector<double>> doubles_;
   std::vector<std::vector<std::int64_t>> integers_;
 };

@@ -31,7 +31,7 @@ def spread(sizes=(16.0, 1024.0, 1e20)):
         softmax_lost={"peak": 0.5, "log10_n": 2.5, "log10_n_published": 3.5},
         normalizers=[{"normalizer": "softmax", "ranges": ranges(0.9), "loss": {"lost": 99.0, "regained": 1e6, "sure": 2.0}},
                      {"normalizer": "entmax15", "ranges": ranges(1.0), "loss": {"lost": None, "regained": None, "sure": None}},
-                     {"normalizer": "linear", "ranges": [], "refused": "its weights are no function of scores"}])
+                     {"normalizer": "linear", "ranges": [], "refused": "its weights do not depend on scores alone"}])
 
 
 def model_bounds(layers=3, heads=4):

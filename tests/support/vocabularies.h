@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "model/tokenizer/gguf_tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/utf8.h"
-#include "model/tokenizer/vocabulary.h"
 #include "support/random.h"
 
 namespace sharpmax::test {

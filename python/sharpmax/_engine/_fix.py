@@ -94,7 +94,7 @@ def fix(
     chat, seed               ask in the model's chat template; seed of the questions
     rule                     one or several, NORMALIZER[@HEADS][;rope=HOW]; None: a list
     for_                     choose by the loss on "text", by the "task", or "both"
-    allow                    for both: how much the loss may rise, nats a token
+    allow                    for both: how much the loss may rise, nats per token
     budget, no_search        trials of the greedy search over heads; none of it
     context, rope_scaling, rope_base, cache, block, threads   as perplexity() has them
     table                    a file for the table of the rule to use

@@ -191,7 +191,7 @@ class Model:
         block: int = 0,
         threads: int = 0,
     ) -> Stats:
-        """What every row of attention tells of itself while the model reads: Stats of arrays [layer, head, token, ...].
+        """Statistics of every row of attention while the model reads: Stats of arrays [layer, head, token, ...].
 
         return_stats  what to gather, as attention() has it. "column_mass" and "map" sum over tokens, so with them all
                       tokens go through a layer together.

@@ -52,7 +52,7 @@ class PerplexityResult(ReportedResult):
         return [np.array(chunk["losses"], np.float32) for chunk in self.data["chunks"]]
 
     def headline(self) -> str:
-        return f"{self.loss:.4f} nats a token, perplexity {self.perplexity:.2f}"
+        return f"{self.loss:.4f} nats per token, perplexity {self.perplexity:.2f}"
 
     def table(self) -> Table:
         columns = ["from", "to", "tokens", "loss", "low", "high", "perplexity"]

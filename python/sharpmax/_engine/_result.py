@@ -106,7 +106,7 @@ class ReportedResult(Result):
     """Results that have a page of their own."""
 
     def page(self) -> str:
-        """The report: one HTML page that needs nothing but itself."""
+        """The report: one self-contained HTML page."""
         return _core.report_page(json.dumps(self.data))
 
     def report(self, path: Path, overwrite: bool = False) -> None:

@@ -36,7 +36,7 @@ def take_text(given: typing.Dict[str, typing.Any]) -> bytes:
             given["text"] = path_text("text", given["text"], ", and the text itself goes into text_string")
         return b""
     if "text" in given:
-        raise ValueError("text and text_string were both given; one was wanted")
+        raise ValueError("text and text_string were both given; one was expected")
     given["text"] = "-"
     return utf8("text_string", text_string)
 

@@ -1,4 +1,4 @@
-"""From what the user says to one normalizer for each head."""
+"""Assignment of one normalizer to each head, from the user's table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Assignment:
 
 
 class _Known:
-    """What was put in. A normalizer without tensors is its text from here on: equal ones share a kernel call."""
+    """The normalizer as given. One without tensors is its text from here on: equal ones share a kernel call."""
 
     def __init__(self) -> None:
         self.learned: list[torch.nn.Module] = []
@@ -98,7 +98,7 @@ def _check_widths(layer: Layer, each: typing.Sequence[typing.Any]) -> None:
 
 
 def assign(layers: typing.Sequence[Layer], normalizer: typing.Any) -> Assignment:
-    """One Heads a layer; ValueError or TypeError for what the model does not have."""
+    """One Heads per layer; ValueError or TypeError for a place that the model does not have."""
     known = _Known()
     if not hasattr(normalizer, "items") or isinstance(normalizer, torch.nn.Module):
         one = known.read(normalizer)

@@ -11,13 +11,13 @@ from .._stats import Stats
 from ..torch import attention
 from . import _state
 from ._call import Call, plan_of, prepare, with_documents
-from ._heads import Piece, pieces_of
+from ._heads import Piece, pieces_of, with_sinks
 from ._refuse import refuse_dropout, refuse_unknown
 from ._rows import rows_seen
 
 
 def _attend(call: Call, pieces: list[Piece], return_stats: typing.Any) -> tuple[torch.Tensor, Stats | None]:
-    """[batch, query, head, feature], and Stats with every head where wanted."""
+    """[batch, query, head, feature], and Stats with every head if asked for."""
     outs, stats = [], []
     for normalizer, heads, kv_heads in pieces:
         query, key, value, options = call.query, call.key, call.value, call.options
@@ -39,7 +39,7 @@ def _attend(call: Call, pieces: list[Piece], return_stats: typing.Any) -> tuple[
 
 
 def _every_wish(all_wishes: list[dict[str, typing.Any]]) -> dict[str, typing.Any]:
-    """What several watches want of one call; each finds its own gaps again."""
+    """Union of the statistics that several watches ask of one call."""
     if len(all_wishes) == 1:
         return all_wishes[0]
     merged = {name: option for wishes in all_wishes for name, option in wishes.items()}
@@ -86,6 +86,7 @@ def attention_forward(
     position_bias: torch.Tensor | None = None,
     cu_seq_lens_q: torch.Tensor | None = None,
     cu_seq_lens_k: torch.Tensor | None = None,
+    s_aux: torch.Tensor | None = None,
     **kwargs: typing.Any,
 ) -> tuple[torch.Tensor, None]:
     """query [batch, head, query, feature], key and value [batch, kv_head, key, feature]; called by the model."""
@@ -98,6 +99,8 @@ def attention_forward(
     call.options["scale"] = scaling
     call.options["soft_cap"] = softcap or 0.0
     pieces = pieces_of(module, query.shape[1], key.shape[1])
+    if s_aux is not None:
+        pieces = with_sinks(pieces, s_aux)
     if _state.watched:
         watched = _leave_graph if torch.compiler.is_compiling() else _attend_watched
         return watched(module, call, pieces), None

@@ -1,4 +1,4 @@
-"""From a mask plan to what sharpmax.attention is asked."""
+"""Arguments of sharpmax.attention, made from a mask plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tensor = torch.Tensor
 
 @dataclasses.dataclass
 class Call:
-    """One call of attention: keys cut to those in use, and what to hand to sharpmax.attention beside them."""
+    """One call of attention: keys cut to those in use, and the other arguments of sharpmax.attention."""
 
     query: Tensor
     key: Tensor
@@ -26,7 +26,7 @@ class Call:
 def _plan_without_mask(
     module: torch.nn.Module, query: Tensor, key: Tensor, is_causal: bool | None, sliding_window: int | None
 ) -> MaskPlan:
-    """What Transformers means by no mask: with SDPA, causality from the first query and the first key on."""
+    """Meaning of no mask in Transformers: with SDPA, causality from the first query and the first key on."""
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
     queries, keys = query.shape[2], key.shape[2]

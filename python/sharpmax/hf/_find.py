@@ -47,7 +47,7 @@ def _is_cross(name: str, module: torch.nn.Module) -> bool:
 
 
 def _numbers(modules: typing.Sequence[torch.nn.Module]) -> list[int | None]:
-    """Their layer_idx where all have one and no two the same; their order where none has; else nothing."""
+    """Their layer_idx if all have one and no two are the same; their order if none has; else nothing."""
     given = [getattr(module, "layer_idx", None) for module in modules]
     if all(number is None for number in given):
         return list(range(len(modules))) if len({type(module) for module in modules}) == 1 else given
@@ -62,7 +62,7 @@ def unwrap(model: typing.Any) -> typing.Any:
 
 
 def find_layers(model: typing.Any) -> list[Layer]:
-    """In the order in which the model lists them. ValueError where there is none."""
+    """In the order in which the model lists them. ValueError if there is none."""
     if not isinstance(model, transformers.PreTrainedModel):
         raise TypeError(f"model is a {type(model).__name__}; it must be a transformers.PreTrainedModel")
     found = [(name, module) for name, module in model.named_modules() if _asks_for_attention(module.__class__)]

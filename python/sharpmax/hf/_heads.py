@@ -6,6 +6,7 @@ import typing
 
 import torch
 
+from ..torch import Parametrized
 from ._state import HEADS
 
 SOFTMAX = "softmax"
@@ -60,3 +61,12 @@ _PLAIN = Heads()
 
 def pieces_of(module: torch.nn.Module, heads: int, kv_heads: int) -> list[Piece]:
     return module.__dict__.get(HEADS, _PLAIN).pieces(heads, kv_heads)
+
+
+def with_sinks(pieces: list[Piece], sinks: torch.Tensor) -> list[Piece]:
+    """Heads of plain softmax get the model's learned sinks, [head]; any other normalizer stands in their place, too."""
+    weights = sinks.float().exp()
+    return [
+        (Parametrized("sink", c=weights[heads]) if normalizer == SOFTMAX else normalizer, heads, kv_heads)
+        for normalizer, heads, kv_heads in pieces
+    ]

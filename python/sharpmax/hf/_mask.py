@@ -1,4 +1,4 @@
-"""Masks that say what they are instead of holding [batch, 1, query, key] truths.
+"""Masks described by their parts instead of [batch, 1, query, key] booleans.
 
 Transformers describes a mask as a function of indices. Those that a kernel can walk by itself (causal, a sliding
 window, padding, packed sequences) become a MaskPlan of a few numbers; any other is written out as for SDPA.
@@ -27,6 +27,13 @@ class MaskPlan:
     key_lengths: list[int] | None = None  # the same where all padding is at the end: keys that no kernel need visit
     documents: list[int] | None = None  # offsets of packed sequences
     written_out: torch.Tensor | None = None  # [batch, 1, query, key]: none of the above says it
+    _copied: torch.Tensor | None = None
+
+    def padding_on_cpu(self) -> torch.Tensor | None:
+        """Copied once, for the layers that are watched."""
+        if self._copied is None and self.padding is not None:
+            self._copied = self.padding.cpu()
+        return self._copied
 
     def keys_in_use(self, queries: int, keys: int) -> int:
         """Keys past the last query's place are unused slots of a static cache."""
@@ -43,8 +50,8 @@ class CompactMask(torch.Tensor):
     write_out: WriteOut
 
     @staticmethod
-    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: WriteOut) -> CompactMask:
-        mask = torch.zeros((), dtype=torch.bool).expand(shape).as_subclass(CompactMask)
+    def make(plan: MaskPlan, shape: tuple[int, ...], write_out: WriteOut, device: typing.Any) -> CompactMask:
+        mask = torch.zeros((), dtype=torch.bool, device=device).expand(shape).as_subclass(CompactMask)
         mask.plan = plan
         mask.write_out = write_out
         return mask
@@ -92,7 +99,7 @@ def _parts(mask_function: typing.Any) -> list[typing.Any]:
 
 
 def _add_part(plan: MaskPlan, function: typing.Any, batch: int) -> bool:
-    """Write one part of a mask into the plan; False where a plan cannot say it."""
+    """Write one part of a mask into the plan; False if a plan cannot express it."""
     if function is masking_utils.causal_mask_function:
         plan.causal = True
         return True
@@ -116,7 +123,7 @@ def _add_part(plan: MaskPlan, function: typing.Any, batch: int) -> bool:
 
 
 def _complete(plan: MaskPlan, mask_function: typing.Any, batch: int, queries: int, keys: int) -> MaskPlan | None:
-    """With all that the function says, or None where a plan cannot say it."""
+    """The plan of a mask function, or None if a plan cannot express it."""
     shift = plan.shift
     if not all(_add_part(plan, part, batch) for part in _parts(mask_function)):
         return None
@@ -136,7 +143,7 @@ def _complete(plan: MaskPlan, mask_function: typing.Any, batch: int, queries: in
 
 
 def _padding(attention_mask: torch.Tensor | None, keys: int, kv_offset: int) -> torch.Tensor | None:
-    """[batch, keys] where some are padding, else None."""
+    """[batch, keys] if some are padding, else None."""
     if attention_mask is None:
         return None
     padding = masking_utils.prepare_padding_mask(attention_mask, keys, kv_offset)
@@ -145,7 +152,8 @@ def _padding(attention_mask: torch.Tensor | None, keys: int, kv_offset: int) -> 
 
 
 def _lengths(padding: torch.Tensor | None) -> list[int] | None:
-    if padding is None:
+    """None where padding is elsewhere too, and on other devices, which would have to be waited for."""
+    if padding is None or not padding.is_cpu:
         return None
     lengths = padding.sum(-1, keepdim=True)
     right = torch.equal(padding, torch.arange(padding.shape[1]) < lengths)
@@ -153,7 +161,7 @@ def _lengths(padding: torch.Tensor | None) -> list[int] | None:
 
 
 def _can_be_left_out(plan: MaskPlan, queries: int, keys: int, allow_causal: bool, allow_bidirectional: bool) -> bool:
-    """None says it all: every key, or every key up to one's own where queries and keys are the same tokens."""
+    """None says it all: every key, or every key up to one's own if queries and keys are the same tokens."""
     if plan.window is not None or plan.padding is not None or plan.documents is not None:
         return False
     if not plan.causal:
@@ -171,6 +179,7 @@ def make_mask(
     attention_mask: torch.Tensor | None = None,
     allow_is_causal_skip: bool = True,
     allow_is_bidirectional_skip: bool = False,
+    device: typing.Any = "cpu",
     **kwargs: typing.Any,
 ) -> torch.Tensor | None:
     """The mask function of ``attn_implementation="sharpmax"``; Transformers calls it, and documents the arguments."""
@@ -185,6 +194,7 @@ def make_mask(
         attention_mask=attention_mask,
         allow_is_causal_skip=False,
         allow_is_bidirectional_skip=False,
+        device=device,
         **kwargs,
     )
     if torch.compiler.is_compiling() or masking_utils.is_tracing(attention_mask):
@@ -196,7 +206,7 @@ def make_mask(
     shape = (batch_size, 1, q_length, kv_length)
     if plan is None:
         plan = dataclasses.replace(start, written_out=write_out())
-        return CompactMask.make(plan, shape, lambda: plan.written_out)
+        return CompactMask.make(plan, shape, lambda: plan.written_out, device)
     if _can_be_left_out(plan, q_length, kv_length, allow_is_causal_skip, allow_is_bidirectional_skip):
         return None
-    return CompactMask.make(plan, shape, write_out)
+    return CompactMask.make(plan, shape, write_out, device)

@@ -15,7 +15,7 @@ _LEARNED = "sharpmax_normalizers"  # the submodule under which parameters are re
 
 
 class Patch:
-    """What patch() put in; ``remove()`` or the end of a ``with`` block takes it out."""
+    """Normalizers that patch() set; ``remove()`` or the end of a ``with`` block restores the model."""
 
     def __init__(self, model: typing.Any, assignment: Assignment):
         self.model = model
@@ -48,7 +48,7 @@ def _set_implementation(stack: dict[str, typing.Any]) -> None:
 
 
 def _apply(model: typing.Any) -> None:
-    """Make the model what the last patch says, or what it was before the first."""
+    """Set the model as the last patch says, or as it was before the first."""
     stack = model.__dict__[_STACK]
     for layer in stack["layers"]:
         layer.module.__dict__.pop(HEADS, None)
@@ -77,7 +77,7 @@ def patch(model: typing.Any, normalizer: typing.Any = "softmax") -> Patch:
                     {3: ["softmax", "entmax15", ...]}     one for each head of layer 3
                     {"encoder.*": "entmax15"}             modules by name, as model.named_modules() has them
 
-                What is not listed has softmax. A Learnable given to several places is shared by them; its
+                Heads that are not listed have softmax. A Learnable given to several places is shared by them; its
                 parameters become parameters of the model, under ``sharpmax_normalizers``.
 
     Returns a Patch: ``remove()`` it, or use it as a context manager. Patches stack: the last one holds.
@@ -95,7 +95,7 @@ def patch(model: typing.Any, normalizer: typing.Any = "softmax") -> Patch:
 
 
 def unpatch(model: typing.Any) -> None:
-    """Take out every patch of a model; nothing happens where there is none."""
+    """Remove every patch of a model; do nothing if it has none."""
     model = unwrap(model)
     if _STACK in getattr(model, "__dict__", {}):
         model.__dict__[_STACK]["patches"].clear()

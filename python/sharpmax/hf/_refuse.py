@@ -28,7 +28,6 @@ _HARMLESS = {
 }
 
 _REASONS = {
-    "s_aux": "s_aux (learned sinks), which it does not have under Transformers",
     "head_mask": "head_mask, which it does not have",
     "indices": "indices (sparse attention), which it does not have",
     "block_indices": "block_indices (sparse attention), which it does not have",
@@ -45,12 +44,12 @@ def refuse_dropout(module: torch.nn.Module, dropout: float) -> None:
 
 
 def refuse_unknown(kwargs: dict[str, typing.Any]) -> None:
-    """One sentence where an argument that is set is neither ours nor harmless."""
+    """Raise one sentence if an argument is set that is neither ours nor harmless."""
     collected = output_capturing._active_collector.get()
     if kwargs.get("output_attentions") or (collected and any("attentions" in name for name in collected)):
         raise ValueError(
             "output_attentions is set; sharpmax never holds the weights, so use attn_implementation='eager', "
-            "or sharpmax.hf.watch for what they say"
+            "or sharpmax.hf.watch for their statistics"
         )
     for name, value in kwargs.items():
         if value is None or value is False or name in _HARMLESS:

@@ -1,4 +1,4 @@
-"""Which rows of a call are of real tokens, and how many keys each of them sees."""
+"""Which rows of a call are of real tokens, and how many keys each of them sees. All of it in CPU memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _count(mask: torch.Tensor, padding: torch.Tensor | None = None) -> Rows:
     """Of a mask [batch, head or 1, query, key] that came as numbers."""
     if mask.dtype != torch.bool:
         mask = mask > torch.finfo(mask.dtype).min / 2
-    return Rows(mask[:, 0].sum(-1), padding, mask[:, 0, :, 0])
+    return Rows(mask[:, 0].sum(-1).cpu(), padding, mask[:, 0, :, 0].cpu())
 
 
 def _intervals(plan: MaskPlan, queries: int, keys: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -42,11 +42,12 @@ def _intervals(plan: MaskPlan, queries: int, keys: int) -> tuple[torch.Tensor, t
 
 
 def _padding_rows(plan: MaskPlan, queries: int) -> torch.Tensor | None:
-    if plan.padding is None:
+    padding = plan.padding_on_cpu()
+    if padding is None:
         return None
     place = torch.arange(queries) + plan.shift
-    known = place < plan.padding.shape[1]
-    return ~plan.padding[:, place.clamp(max=plan.padding.shape[1] - 1)] & known
+    known = place < padding.shape[1]
+    return ~padding[:, place.clamp(max=padding.shape[1] - 1)] & known
 
 
 def rows_seen(call: Call) -> Rows:
@@ -62,8 +63,9 @@ def rows_seen(call: Call) -> Rows:
         return Rows(torch.tensor([[seen]]), None, torch.tensor([[seen == keys and plan.first_key == 0]]))
     begin, end = _intervals(plan, queries, keys)
     sees_first = ((begin == 0) & (end > 0) & (plan.first_key == 0))[None]
-    if plan.padding is None:
+    padding = plan.padding_on_cpu()
+    if padding is None:
         return Rows((end - begin)[None], None, sees_first)
-    counted = torch.nn.functional.pad(plan.padding[:, :keys].cumsum(-1), (1, 0))
+    counted = torch.nn.functional.pad(padding[:, :keys].cumsum(-1), (1, 0))
     lengths = counted[:, end] - counted[:, begin]
-    return Rows(lengths, _padding_rows(plan, queries), sees_first & plan.padding[:, :1])
+    return Rows(lengths, _padding_rows(plan, queries), sees_first & padding[:, :1])

@@ -23,7 +23,7 @@ _TERMINAL = 80
 
 
 def _labels(watch: Watch) -> list[str]:
-    """The part of a module's name that tells it from the others."""
+    """The part of a module's name that distinguishes it from the others."""
     parts = [name.split(".") for name in watch.names]
     shortest = min(map(len, parts), default=0)
     before = after = 0

@@ -1,4 +1,4 @@
-"""What sharpmax knows of an attention module: the normalizers of its heads, and who watches it."""
+"""State that sharpmax keeps for an attention module: the normalizers of its heads, and its watches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ watched = 0  # modules with a watcher: a plain number, which torch.compile can g
 
 
 def watchers_of(module: torch.nn.Module) -> tuple[typing.Any, ...]:
-    """Who watches this call. Calls made again in a backward pass (checkpointing) are not seen twice."""
+    """Watches of this call. Calls made again in a backward pass (checkpointing) are not seen twice."""
     watchers = _watchers.get(module, ())
     if watchers and torch._C._current_graph_task_id() != -1:
         return ()

@@ -1,4 +1,4 @@
-"""What a watch remembers of one layer: sums by length, and a thinned sample of rows for medians."""
+"""Memory of a watch for one layer: sums by length, and a thinned sample of rows for medians."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ class Tally:
         return getattr(stats, self.names[0]) if self.names else stats.gap_counts
 
     def _count(self, stats: Stats, rows: Rows) -> None:
+        """Statistics may come from any device; here they are copied, those that waited all together."""
         batch, heads, queries = self._first(stats).shape[:3]
         block = torch.empty(batch, queries, self.columns, heads, dtype=torch.float32)
         for column, name in enumerate(self.names):
@@ -147,5 +148,5 @@ class Tally:
             return np.nanmedian(torch.cat(self.sample).numpy(), axis=0).astype(np.float64)
 
     def by_octave(self) -> np.ndarray | None:
-        """[octave, column, head]: means; NaN where there was no row."""
+        """[octave, column, head]: means; NaN if there was no row."""
         return None if self.sums is None else self._divide(self.sums, self.counts, self.seeing_first)

@@ -1,4 +1,4 @@
-"""watch(): what the heads of a Hugging Face model do, gathered while it runs."""
+"""watch(): statistics of the heads of a Hugging Face model, gathered while it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typing
 import numpy as np
 import torch
 
-from .._stats import Stats
+from .._stats import ROW_TYPES, Stats
 from . import _show
 from ._find import configs_of, find_layers, unwrap
 from ._patch import Patch, patch
@@ -19,7 +19,7 @@ from ._tally import Tally
 
 STATISTICS = ("entropy", "peak_weight", "support", "effective_support", "first_weight")
 GAPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-_POSSIBLE = (*STATISTICS, "log_partition", "mass", "temperature", "threshold", "score_spread")
+_POSSIBLE = (*STATISTICS, *(name for name in ROW_TYPES if name not in (*STATISTICS, "peak_key")))  # those with a mean
 
 
 @dataclasses.dataclass
@@ -88,7 +88,7 @@ class Watch:
         self._on = False
 
     def wishes(self, module: torch.nn.Module) -> dict[str, typing.Any]:
-        """What to ask of the call that this module makes now; nothing for those that ``every`` skips."""
+        """Statistics to ask of the call that this module makes now; none for calls that ``every`` skips."""
         place = self._places[id(module)]
         self._seen[place] += 1
         return self._wishes if (self._seen[place] - 1) % self.every == 0 else {}
@@ -125,7 +125,7 @@ class Watch:
         return self._pick(name, [tally.mean() for tally in self._tallies])
 
     def median(self, name: str) -> np.ndarray:
-        """As mean(); exact up to 8192 rows a layer, of an even sample of them beyond."""
+        """As mean(); exact up to 8192 rows per layer, from an even sample beyond."""
         return self._pick(name, [tally.median() for tally in self._tallies])
 
     def by_length(self, name: str) -> ByLength:
@@ -167,15 +167,15 @@ class Watch:
         return table if gaps else table[..., 0]
 
     def to_dict(self) -> dict[str, typing.Any]:
-        """Plain numbers, for JSON; None where there is none."""
+        """Plain numbers, for JSON; None for a missing one."""
         return _show.as_dict(self)
 
     def table(self, heads: bool = False) -> str:
-        """As text: a line a layer (means over its heads), or a line a head."""
+        """As text: one line per layer (means over its heads), or one line per head."""
         return _show.as_text(self, heads)
 
     def plot(self, name: str = "entropy", by: str = "head", ax: typing.Any = None) -> typing.Any:
-        """by="head": a grid of layers and heads; by="length": a line a layer. Returns matplotlib's axes."""
+        """by="head": a grid of layers and heads; by="length": one line per layer. Returns matplotlib's axes."""
         return _show.plot(self, name, by, ax)
 
     def __repr__(self) -> str:
@@ -186,10 +186,10 @@ class Watch:
 
 
 def _call(place: int, stats: Stats, rows: Rows, tally: Tally, watch_: Watch) -> WatchedCall:
-    arrays = {name: getattr(stats, name).numpy() for name in watch_.statistics}
+    arrays = {name: getattr(stats, name).cpu().numpy() for name in watch_.statistics}
     if watch_.gaps and stats.gaps is not None:
         columns = [stats.gaps.index(gap) for gap in watch_.gaps]
-        arrays.update(gap_counts=stats.gap_counts.numpy()[..., columns], gaps=watch_.gaps)
+        arrays.update(gap_counts=stats.gap_counts.cpu().numpy()[..., columns], gaps=watch_.gaps)
     batch, _, queries = next(iter(arrays.values())).shape[:3]
     lengths = rows.lengths.expand(batch, queries)
     left_out = lengths == 0
@@ -206,7 +206,7 @@ def watch(
     keep: str = "summary",
     every: int = 1,
 ) -> Watch:
-    """Gather what every layer and head of a model does, while the block runs.
+    """Gather statistics of every layer and head of a model while the block runs.
 
         with sharpmax.hf.watch(model) as stats:
             model.generate(**inputs)

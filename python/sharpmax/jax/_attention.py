@@ -36,7 +36,7 @@ Array = typing.Any
 
 
 class _Call(typing.NamedTuple):
-    """What is known when JAX traces: hashable, and no part of the differentiated arguments."""
+    """Settings that are known when JAX traces: hashable, and not differentiated."""
 
     normalizer: str
     parameters: tuple[str, ...]  # learnable ones that come as arrays
@@ -101,7 +101,7 @@ def _from_bits(bits: Array) -> np.ndarray[typing.Any, typing.Any]:
 def _forward(
     call: _Call, keep: bool, query: Array, key: Array, value: Array, mask: Array, *parameters: Array
 ) -> typing.Any:
-    """(out, statistics, what the backward wants as bits)."""
+    """(out, statistics, values for the backward pass as bits)."""
     query, key, value, mask = _as_numpy((query, key, value, mask))
     wanted, gaps = _stats_arrays(call)
     filled = dict(wanted)
@@ -180,7 +180,7 @@ _recorded.defvjp(_attend_forward, _attend_backward)
 
 
 def _check_now(call: _Call, inputs: typing.Any) -> None:
-    """What the kernel would refuse is refused here, before a traced program runs: over memory nobody touches."""
+    """Refuse, before a traced program runs, what the kernel would refuse; no memory is read."""
     blank: list[Array] = [None if array is None else np.empty(array.shape, array.dtype) for array in inputs[:4]]
     parameters = inputs[4:]
     normalizer = as_normalizer(call.normalizer) if is_traced(*parameters) else call.rule(parameters)

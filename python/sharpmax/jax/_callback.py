@@ -65,7 +65,7 @@ def is_traced(*arguments: Array) -> bool:
 
 
 def call_back(function: typing.Callable[..., typing.Any], results: typing.Any, *arguments: Array) -> typing.Any:
-    """function(*arguments): at once where all arguments are here, else when the traced program runs."""
+    """function(*arguments): immediately if all arguments are concrete, else when the traced program runs."""
 
     def typed(*given: Array) -> typing.Any:
         found = function(*given)

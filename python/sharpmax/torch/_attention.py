@@ -11,7 +11,7 @@ from .._request import causal_word
 from .._shapes import common_shapes, fit
 from .._stats import gather_stats
 from . import _route
-from ._checks import FLOATING, check_inputs, check_mask, check_number, integers
+from ._checks import FLOATING, check_device, check_inputs, check_lengths, check_mask, check_number, integers
 from ._kernel import Lengths, Masks, Wishes, gaps_of
 from ._rules import resolve
 from ._statistics import wishes_of
@@ -45,11 +45,19 @@ def _lengths(key_lengths: typing.Any, documents: typing.Any) -> Lengths:
     return Lengths(lengths, integers(query, "documents"), integers(key, "documents"))
 
 
+def _is_autocast(query: typing.Any) -> bool:
+    if getattr(query, "is_cpu", True):
+        return torch.is_autocast_enabled("cpu")
+    kind = query.device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+
+
 def _autocast(
     tensors: typing.Sequence[typing.Any],
 ) -> tuple[typing.Any, ...]:
     """As torch does it for scaled_dot_product_attention: to autocast's type, float64 left alone."""
-    dtype = torch.get_autocast_dtype("cpu")
+    device = getattr(tensors[0], "device", None)
+    dtype = torch.get_autocast_dtype("cpu" if device is None else device.type)
     return tuple(
         tensor.to(dtype)
         if isinstance(tensor, torch.Tensor) and tensor.dtype in FLOATING and tensor.dtype != torch.float64
@@ -84,22 +92,29 @@ def attention(
     to; out, which the backward pass reads again, is rounded to query's type. float64 runs the exact
     specification. A gradient has no gradient of its own. Statistics are never differentiated.
 
-    A tensor whose last dimension is strided is copied. Under CPU autocast query, key, value and a
-    floating attn_mask take autocast's type, as torch's own function has it.
+    Tensors in CPU memory go to the C++ kernels; those on any other device are computed by PyTorch operations on
+    that device, a block of queries at a time, with statistics in float32 (docs/reference/devices.md). A tensor whose last
+    dimension is strided is copied. Under autocast query, key, value and a floating attn_mask take autocast's type,
+    as torch's own function has it.
     """
     check_dropout(dropout_p)
-    if torch.is_autocast_enabled("cpu"):
+    if _is_autocast(query):
         query, key, value, attn_mask = _autocast((query, key, value, attn_mask))
     check_inputs(query, key, value)
     if attn_mask is not None:
         check_mask(attn_mask, query)
     rule, parameters = resolve(normalizer)
+    if parameters is not None:
+        check_device(parameters, f"a parameter of {rule.text}", query)
     masks = _PLAIN_MASKS
     if is_causal or causal is not None or window is not None or scale is not None or soft_cap:
         left, right = (-1, -1) if window is None else _window(window)
         scale = None if scale is None else check_number(scale, "scale")
         masks = Masks(causal_word(is_causal, causal), left, right, scale, check_number(soft_cap, "soft_cap"))
-    lengths = _NO_LENGTHS if key_lengths is None and documents is None else _lengths(key_lengths, documents)
+    lengths = _NO_LENGTHS
+    if key_lengths is not None or documents is not None:
+        lengths = _lengths(key_lengths, documents)
+        check_lengths(lengths, query)
     mask_shape = None if attn_mask is None else attn_mask.shape
     shapes = common_shapes(query.shape, key.shape, value.shape, mask_shape, enable_gqa)
     if shapes is not None:

@@ -1,4 +1,4 @@
-"""One sentence for whatever is no tensor that the library can read."""
+"""Errors for tensors that the library cannot read, one sentence each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = "float32, bfloat16, float16 or float64"
 
 
 def _is_readable(tensor: Tensor) -> bool:
-    return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_nested
+    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 def check_tensor(tensor: typing.Any, name: str) -> None:
@@ -23,8 +23,24 @@ def check_tensor(tensor: typing.Any, name: str) -> None:
         raise TypeError(f"{name} is a nested tensor; pad it and give key_lengths, or pack it and give documents")
     if tensor.layout is not torch.strided:
         raise TypeError(f"{name} has layout {tensor.layout}; it must be torch.strided")
-    if tensor.device.type != "cpu":
-        raise TypeError(f"{name} is on {tensor.device}; it must be in CPU memory")
+
+
+def check_device(tensor: Tensor, name: str, query: Tensor, query_name: str = "query") -> None:
+    """A tensor that is computed with must be where the others are: nothing is copied between devices unasked."""
+    if query.is_cpu and tensor.is_cpu:
+        return
+    if tensor.device != query.device:
+        raise TypeError(
+            f"{name} is on {tensor.device} and {query_name} on {query.device}; they must be on one device, so pass "
+            f"{name}.to('{query.device}')"
+        )
+
+
+def check_lengths(lengths: typing.Sequence[Tensor | None], query: Tensor) -> None:
+    """Whole numbers may stay in CPU memory, where they can be looked at."""
+    for name, tensor in zip(("key_lengths", "documents", "documents"), lengths):
+        if tensor is not None and not tensor.is_cpu:
+            check_device(tensor, name, query)
 
 
 def check_floating(tensor: typing.Any, name: str) -> None:
@@ -39,6 +55,8 @@ def check_inputs(query: typing.Any, key: typing.Any, value: typing.Any) -> None:
     check_floating(query, "query")
     check_floating(key, "key")
     check_floating(value, "value")
+    check_device(key, "key", query)
+    check_device(value, "value", query)
     if not query.dtype == key.dtype == value.dtype:
         cached = query.dtype == torch.float32 and key.dtype == value.dtype and key.dtype != torch.float64
         if not cached:
@@ -50,6 +68,7 @@ def check_inputs(query: typing.Any, key: typing.Any, value: typing.Any) -> None:
 
 def check_mask(attn_mask: typing.Any, query: Tensor) -> None:
     check_tensor(attn_mask, "attn_mask")
+    check_device(attn_mask, "attn_mask", query)
     if attn_mask.dtype not in (torch.bool, torch.float32, query.dtype):
         raise TypeError(
             f"attn_mask is {attn_mask.dtype}; it must be torch.bool, torch.float32 or query's {query.dtype}"

@@ -1,6 +1,6 @@
 """Parameters kept in their domain: an unbounded number, raw, which is trained, and the value it stands for.
 
-Values are computed in float64, whatever type raw is kept in. No map here is steeper than 1, so a raw that was
+Values are computed in float64, whatever type raw is kept in; in float32 where a device has no float64. No map here is steeper than 1, so a raw that was
 rounded to float32 gives a value within a few roundings of float32.
 """
 
@@ -27,16 +27,16 @@ def _same(raw: Tensor) -> Tensor:
 
 
 # A raw number far out must not round to an end that the domain does not have.
-_LEAST = 1e-300
-_MARGIN = 2.0**-52
+_LEAST = {torch.float64: 1e-300, torch.float32: 1e-37}
+_MARGIN = {torch.float64: 2.0**-52, torch.float32: 2.0**-23}
 
 
 def _positive(raw: Tensor) -> Tensor:
-    return torch.nn.functional.softplus(raw).clamp(min=_LEAST)
+    return torch.nn.functional.softplus(raw).clamp(min=_LEAST[raw.dtype])
 
 
 def _fraction(raw: Tensor) -> Tensor:
-    return torch.sigmoid(raw).clamp(_MARGIN, 1.0 - _MARGIN)
+    return torch.sigmoid(raw).clamp(_MARGIN[raw.dtype], 1.0 - _MARGIN[raw.dtype])
 
 
 def _softplus_inverse(value: float) -> float:

@@ -1,4 +1,4 @@
-"""Autograd without the dispatcher: what the ops do, for tensors that nobody traces."""
+"""Autograd without the dispatcher: the ops, for tensors that are not traced."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typing
 
 import torch
 
-from . import _kernel, _ops, _ops_rows
+from . import _kernel, _ops, _ops_rows, _path
 from ._kernel import Lengths, Masks, Rule, Wishes
 from ._plain import is_plain_gradient
 
@@ -19,9 +19,9 @@ class Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: typing.Any, *arguments: typing.Any) -> Tensor:
         *inputs, (rule, masks, lengths, wishes, threads), found = arguments
-        wanted = _ops.with_saved(wishes)
-        out, statistics = _kernel.attend(inputs, rule, masks, lengths, wanted, threads)
-        ctx.save_for_backward(*inputs, out, statistics["log_partition"], statistics["temperature"])
+        wanted = _path.with_saved(wishes, rule, inputs[0])
+        out, statistics = _path.attend(inputs, rule, masks, lengths, wanted, threads)
+        ctx.save_for_backward(*inputs, out, statistics.get("log_partition"), statistics.get("temperature"))
         ctx.call = (rule, masks, lengths, threads)
         if wishes.names:
             found.update((name, statistics[name]) for name in wishes.names.split(","))
@@ -34,7 +34,7 @@ class Attend(torch.autograd.Function):
         rule, masks, lengths, threads = ctx.call
         needs = ctx.needs_input_grad[:5]
         if is_plain_gradient(d_out, inputs):
-            gradients = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
+            gradients = _path.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
         else:
             flat = _ops.flat(inputs, lengths, rule, masks)
             every = _ops.attention_backward(d_out, *flat, *saved, list(needs), threads)
@@ -53,7 +53,7 @@ def attend(
     if torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in inputs):
         found: dict[str, Tensor] = {}
         return Attend.apply(*inputs, (rule, masks, lengths, wishes, threads), found), found
-    return _kernel.attend(inputs, rule, masks, lengths, wishes, threads)
+    return _path.attend(inputs, rule, masks, lengths, wishes, threads)
 
 
 class Weigh(torch.autograd.Function):
@@ -62,7 +62,7 @@ class Weigh(torch.autograd.Function):
     @staticmethod
     def forward(ctx: typing.Any, *arguments: typing.Any) -> Tensor:
         scores, parameters, (rule, wishes, threads), found = arguments
-        weights, statistics = _kernel.weigh(scores, parameters, rule, wishes, threads)
+        weights, statistics = _path.weigh(scores, parameters, rule, wishes, threads)
         found.update(statistics)
         ctx.save_for_backward(scores, parameters)
         ctx.call = (rule, threads)
@@ -73,7 +73,7 @@ class Weigh(torch.autograd.Function):
         scores, parameters = ctx.saved_tensors
         rule, threads = ctx.call
         if is_plain_gradient(d_weights, (scores, parameters)):
-            gradients = _kernel.weigh_backward(d_weights, scores, parameters, rule, threads)
+            gradients = _path.weigh_backward(d_weights, scores, parameters, rule, threads)
         else:
             gradients = _ops_rows.normalize_backward(d_weights, scores, parameters, *rule, threads)
         needs = ctx.needs_input_grad
@@ -87,4 +87,4 @@ def weigh(
     if torch.is_grad_enabled() and needed:
         found: dict[str, Tensor] = {}
         return Weigh.apply(scores, parameters, (rule, wishes, threads), found), found
-    return _kernel.weigh(scores, parameters, rule, wishes, threads)
+    return _path.weigh(scores, parameters, rule, wishes, threads)

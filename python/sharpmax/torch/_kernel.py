@@ -27,7 +27,7 @@ class Rule(typing.NamedTuple):
 
 
 class Masks(typing.NamedTuple):
-    """What says which keys a query sees, besides attn_mask; and what is done to the scores."""
+    """Settings of a call besides attn_mask: which keys a query sees, and how scores are changed."""
 
     causal: str = ""  # "top-left" or "bottom-right"
     left: int = -1  # of the window; -1: no limit
@@ -118,7 +118,13 @@ def rows_of(tensor: Tensor) -> tuple[typing.Any, ...]:
     return (1, 1, 1, *tensor.shape[:-1])[-3:]
 
 
-def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.Any, wishes: Wishes) -> Statistics:
+def empty_statistics(
+    like: Tensor,
+    rows: tuple[typing.Any, ...],
+    keys: typing.Any,
+    wishes: Wishes,
+    dtype: torch.dtype = torch.float64,
+) -> Statistics:
     wanted = {}
     for name in wishes.names.split(",") if wishes.names else ():
         if name in ("top_keys", "top_weights"):
@@ -131,7 +137,7 @@ def empty_statistics(like: Tensor, rows: tuple[typing.Any, ...], keys: typing.An
             shape = (*rows[:2], wishes.map_rows, wishes.map_columns)
         else:
             shape = rows
-        wanted[name] = like.new_empty(shape, dtype=torch.int64 if name in _INTEGERS else torch.float64)
+        wanted[name] = like.new_empty(shape, dtype=torch.int64 if name in _INTEGERS else dtype)
     return wanted
 
 
@@ -155,7 +161,7 @@ def empty_out(query: Tensor, value: Tensor) -> Tensor:
 
 
 def empty_gradient(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """In memory as the tensor is, where that can be written to."""
+    """With the memory layout of the tensor, if that can be written to."""
     if tensor.dim() and tensor.stride(-1) == 1:
         return torch.empty_like(tensor, dtype=dtype)
     return tensor.new_empty(tensor.shape, dtype=dtype)
@@ -173,7 +179,7 @@ def attend(
 
 
 class Gradients(typing.NamedTuple):
-    """In the type of what they are gradients of; None where not wanted."""
+    """In the type of what they are gradients of; None if not asked for."""
 
     query: Tensor | None = None
     key: Tensor | None = None

@@ -9,6 +9,7 @@ from torch import nn
 
 from .._normalizers import Normalizer, NormalizerLike, as_normalizer, family
 from ._domains import domain_of, raw_of
+from ._path import number_type
 from ._rows import normalize
 from ._rules import check_learnable, normalizer_now, rule_of
 
@@ -24,7 +25,7 @@ class Learnable(nn.Module):
     name     a normalizer's name, its text, or a Normalizer
     heads    None: one value shared by all heads; a number: one value for each
     learn    names of the parameters to train; None: all that have a gradient
-    initial  parameters by name: where training starts, and settings that stay as they are
+    initial  parameters by name: values at the start of training, and settings that stay fixed
 
     What the optimizer sees is `raw_NAME`, any number; the value is kept in its domain by softplus (above 0),
     sigmoid (between 0 and 1) or 1 + sigmoid (alpha of entmax and asentmax, which has a gradient below 2
@@ -67,7 +68,7 @@ class Learnable(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Back to where training started."""
+        """Reset the parameters to the start of training."""
         for parameter in self.names:
             start = self._start.parameters[parameter]
             values: list[typing.Any] = [*start] if isinstance(start, list) else [start]
@@ -78,10 +79,11 @@ class Learnable(nn.Module):
                 raw.copy_(raws.expand(raw.numel()).reshape(raw.shape))
 
     def values(self) -> dict[str, Tensor]:
-        """The parameters now, in their domain: float64, and gradients flow through them."""
+        """The parameters now, in their domain; gradients flow through them. float64, or float32 on other devices."""
+        raws = {parameter: getattr(self, f"raw_{parameter}") for parameter in self.names}
         return {
-            parameter: domain_of(self._domains[parameter]).value(getattr(self, f"raw_{parameter}").to(torch.float64))
-            for parameter in self.names
+            parameter: domain_of(self._domains[parameter]).value(raw.to(number_type(raw)))
+            for parameter, raw in raws.items()
         }
 
     def __sharpmax_rule__(self) -> typing.Any:

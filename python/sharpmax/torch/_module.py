@@ -21,14 +21,15 @@ class Attention(nn.Module):
         out = layer(x)                                # x [batch, position, 64]
         out, stats = layer(x, return_stats=True)
 
-    embed_dim   features of query, and of the answer
-    num_heads   each has embed_dim / num_heads features
-    kv_heads    fewer heads of key and value, each shared by a group of query heads; None: num_heads
-    normalizer  text, a Normalizer, or a Learnable
-    learnable   True: the normalizer's parameters are trained, one value a head; "shared": one for all heads
-    bias        of the projections
-    causal      True: position i sees the first i + 1 keys; or "top-left" (the same), "bottom-right"
-    kdim, vdim  features of key and value; None: embed_dim
+    embed_dim    number of features of the query and of the output
+    num_heads    number of query heads; each has embed_dim / num_heads features
+    kv_heads     number of key and value heads, each shared by a group of query heads; None: num_heads
+    normalizer   text, a Normalizer, or a Learnable
+    learnable    True: train the normalizer's parameters, one value per head; "shared": one for all heads
+    bias         whether the projections have a bias
+    causal       True: position i sees the first i + 1 keys; or "top-left" (the same), "bottom-right"
+    kdim, vdim   number of features of key and value; None: embed_dim
+    batch_first  False: inputs and output are [position, batch, feature], as nn.MultiheadAttention's default
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Attention(nn.Module):
         *,
         kdim: int | None = None,
         vdim: int | None = None,
+        batch_first: bool = True,
         device: typing.Any = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -52,7 +54,7 @@ class Attention(nn.Module):
         self.embed_dim, self.num_heads, self.kv_heads = embed_dim, num_heads, kv_heads
         self.head_dim = embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
-        self.causal = _causal(causal)
+        self.causal, self.batch_first = _causal(causal), bool(batch_first)
         make = {"bias": bias, "device": device, "dtype": dtype}
         self.q_proj = nn.Linear(embed_dim, embed_dim, **make)
         self.k_proj = nn.Linear(self.kdim, kv_heads * self.head_dim, **make)
@@ -77,9 +79,9 @@ class Attention(nn.Module):
         learnable: bool | str = False,
         causal: bool | str = False,
     ) -> Attention:
-        """The same layer with copies of an nn.MultiheadAttention's weights; with softmax it computes the same.
+        """Return a layer with copies of an nn.MultiheadAttention's weights; under softmax it computes the same.
 
-        This layer is always batch first, whatever the module was.
+        It takes inputs in the module's own order, [batch, position, feature] or [position, batch, feature].
         """
         if not isinstance(module, nn.MultiheadAttention):
             raise TypeError(f"module is a {type(module).__name__}; it must be an nn.MultiheadAttention")
@@ -90,7 +92,8 @@ class Attention(nn.Module):
         weight, bias = module.out_proj.weight, module.in_proj_bias
         layer = cls(
             module.embed_dim, module.num_heads, None, normalizer, learnable, bias is not None, causal,
-            kdim=module.kdim, vdim=module.vdim, device=weight.device, dtype=weight.dtype,
+            kdim=module.kdim, vdim=module.vdim, batch_first=module.batch_first,
+            device=weight.device, dtype=weight.dtype,
         )  # fmt: skip
         parts: typing.Sequence[Tensor] = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)
         if module.in_proj_weight is not None:
@@ -115,14 +118,16 @@ class Attention(nn.Module):
         return_stats: typing.Any = False,
         threads: int = 0,
     ) -> typing.Any:
-        """[.., position, embed_dim], or that and Stats.
+        """Return [.., position, embed_dim], or that and Stats.
 
-        query [.., position, embed_dim]; key (None: query) [.., position, kdim]; value (None: key). attn_mask as
-        sharpmax.attention has it: True means attend, broadcast to [.., head, query, key]. key_lengths: one a
+        query [.., position, embed_dim]; key (None: query) [.., position, kdim]; value (None: key). With
+        batch_first=False inputs of three dimensions, and the output, are [position, batch, feature]. attn_mask as
+        sharpmax.attention has it: True means attend, broadcast to [.., head, query, key]. key_lengths: one per
         batch entry.
         """
         key = query if key is None else key
         value = key if value is None else value
+        query, key, value = (self._turned(part) for part in (query, key, value))
         answer = attention(
             self._split(self.q_proj(query), self.num_heads),
             self._split(self.k_proj(key), self.kv_heads),
@@ -136,8 +141,12 @@ class Attention(nn.Module):
             threads=threads,
         )
         if return_stats is False:
-            return self._join(answer)
-        return self._join(answer[0]), answer[1]
+            return self._turned(self._join(answer))
+        return self._turned(self._join(answer[0])), answer[1]
+
+    def _turned(self, part: Tensor) -> Tensor:
+        """The first two of three dimensions exchanged if position comes before batch."""
+        return part if self.batch_first or part.dim() != 3 else part.transpose(0, 1)
 
     def _split(self, features: Tensor, heads: int) -> Tensor:
         """[.., position, head * feature] to [.., head, position, feature]"""
@@ -154,6 +163,8 @@ class Attention(nn.Module):
             words.append(f"normalizer={self.normalizer.text!r}")
         if self.causal is not None:
             words.append(f"causal={self.causal!r}")
+        if not self.batch_first:
+            words.append("batch_first=False")
         return ", ".join(words)
 
 

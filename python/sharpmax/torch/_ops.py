@@ -9,8 +9,8 @@ import typing
 
 import torch
 
-from . import _kernel
-from ._kernel import SAVED, Lengths, Masks, Rule, Wishes
+from . import _kernel, _path
+from ._kernel import Lengths, Masks, Rule, Wishes
 
 Tensor = torch.Tensor
 
@@ -21,7 +21,6 @@ _INPUTS = (
 )
 _TENSORS = 8  # the first of _INPUTS
 _SETTINGS = 7  # the rest
-_SAVED = SAVED.names.split(",")
 
 library = torch.library.Library("sharpmax", "DEF")
 library.define(
@@ -48,7 +47,7 @@ def _grouped(arguments: typing.Sequence[typing.Any]) -> tuple[typing.Any, Length
 def _attend(*arguments: typing.Any) -> tuple[Tensor, list[Tensor]]:
     inputs, lengths, rule, masks = _grouped(arguments)
     *wishes, threads = arguments[_TENSORS + _SETTINGS :]
-    out, found = _kernel.attend(inputs, rule, masks, lengths, Wishes(*wishes), threads)
+    out, found = _path.attend(inputs, rule, masks, lengths, Wishes(*wishes), threads)
     return out, list(found.values())
 
 
@@ -56,14 +55,13 @@ def _attend_fake(*arguments: typing.Any) -> tuple[Tensor, list[Tensor]]:
     query, key, value = arguments[:3]
     wishes = Wishes(*arguments[_TENSORS + _SETTINGS : -1])
     out = _kernel.empty_out(query, value)
-    return out, list(_kernel.empty_statistics(query, _kernel.rows_of(query), key.shape[-2], wishes).values())
+    return out, list(_path.empty_statistics(query, _kernel.rows_of(query), key.shape[-2], wishes).values())
 
 
 def _attend_backward(d_out: Tensor, *arguments: typing.Any) -> tuple[Tensor, ...]:
     inputs, lengths, rule, masks = _grouped(arguments)
     *saved, needs, threads = arguments[_TENSORS + _SETTINGS :]
-    kept = None if saved[0] is None else tuple(saved)
-    found = _kernel.attend_backward(d_out, inputs, needs, rule, masks, lengths, kept, threads)
+    found = _path.attend_backward(d_out, inputs, needs, rule, masks, lengths, saved, threads)
     return tuple(d_out.new_empty(0) if gradient is None else gradient for gradient in found)
 
 
@@ -80,7 +78,7 @@ def setup(ctx: typing.Any, inputs: tuple[typing.Any, ...], output: typing.Any) -
     settings, (names, *_, threads) = inputs[_TENSORS : _TENSORS + _SETTINGS], inputs[_TENSORS + _SETTINGS :]
     by_name = dict(zip(names.split(","), found))
     saved = (out, by_name.get("log_partition"), by_name.get("temperature"))
-    if saved[1] is None or saved[2] is None:
+    if saved[2] is None:
         saved = (None, None, None)  # computed again
     ctx.save_for_backward(*inputs[:_TENSORS], *saved)
     ctx.settings, ctx.threads, ctx.arguments = settings, threads, len(inputs)
@@ -116,8 +114,8 @@ def no_setup(ctx: typing.Any, inputs: typing.Any, output: typing.Any) -> None:
     pass
 
 
-library.impl("attention", _attend, "CPU")
-library.impl("attention_backward", _attend_backward, "CPU")
+library.impl("attention", _attend, "CompositeExplicitAutograd")  # of any device
+library.impl("attention_backward", _attend_backward, "CompositeExplicitAutograd")
 attention = torch.ops.sharpmax.attention.default
 attention_backward = torch.ops.sharpmax.attention_backward.default
 torch.library.register_fake("sharpmax::attention", _attend_fake, lib=library)
@@ -129,11 +127,3 @@ torch.library.register_autograd(
     lib=library,
 )
 torch.library.register_autograd("sharpmax::attention_backward", refuse_twice, setup_context=no_setup, lib=library)
-
-
-def with_saved(wishes: Wishes) -> Wishes:
-    """What was asked for, and what the backward pass wants to find again."""
-    if not wishes.names:
-        return SAVED
-    asked = wishes.names.split(",")
-    return wishes._replace(names=",".join([*asked, *(name for name in _SAVED if name not in asked)]))

@@ -6,7 +6,7 @@ import typing
 
 import torch
 
-from . import _kernel
+from . import _kernel, _path
 from ._kernel import Rule, Wishes
 from ._ops import library, no_setup, refuse_twice
 
@@ -24,21 +24,21 @@ library.define(f"normalize_backward(Tensor d_weights, {_INPUTS}, int threads) ->
 def _weigh(
     scores: Tensor, parameters: Tensor | None, text: str, names: str, *rest: typing.Any
 ) -> tuple[Tensor, list[Tensor]]:
-    weights, found = _kernel.weigh(scores, parameters, Rule(text, names), Wishes(*rest[:-1]), rest[-1])
+    weights, found = _path.weigh(scores, parameters, Rule(text, names), Wishes(*rest[:-1]), rest[-1])
     return weights, list(found.values())
 
 
 def _weigh_fake(
     scores: Tensor, parameters: Tensor | None, text: str, names: str, *rest: typing.Any
 ) -> tuple[Tensor, list[Tensor]]:
-    found = _kernel.empty_statistics(scores, _kernel.rows_of(scores), scores.shape[-1], Wishes(*rest[:-1]))
+    found = _path.empty_statistics(scores, _kernel.rows_of(scores), scores.shape[-1], Wishes(*rest[:-1]))
     return scores.new_empty(scores.shape), list(found.values())
 
 
 def _weigh_backward(
     d_weights: Tensor, scores: Tensor, parameters: Tensor | None, text: str, names: str, threads: int
 ) -> tuple[Tensor, Tensor]:
-    d_scores, d_parameters = _kernel.weigh_backward(d_weights, scores, parameters, Rule(text, names), threads)
+    d_scores, d_parameters = _path.weigh_backward(d_weights, scores, parameters, Rule(text, names), threads)
     return d_scores, d_scores.new_empty(0) if d_parameters is None else d_parameters
 
 
@@ -68,8 +68,8 @@ def backward(call: typing.Callable[..., typing.Any], ctx: typing.Any, d_weights:
     return (*found, *nothing[2:])
 
 
-library.impl("normalize", _weigh, "CPU")
-library.impl("normalize_backward", _weigh_backward, "CPU")
+library.impl("normalize", _weigh, "CompositeExplicitAutograd")
+library.impl("normalize_backward", _weigh_backward, "CompositeExplicitAutograd")
 normalize = torch.ops.sharpmax.normalize.default
 normalize_backward = torch.ops.sharpmax.normalize_backward.default
 torch.library.register_fake("sharpmax::normalize", _weigh_fake, lib=library)

@@ -1,4 +1,4 @@
-"""Whether anyone looks on who has to see an op, or a call may go straight to the kernel."""
+"""Whether a call may go straight to the kernel, or a tracer must see an op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three ways to the kernel: straight, by an op for who traces, by a function that torch.func can transform."""
+"""Three ways to the kernel: a direct call, an op for tracers, a function that torch.func can transform."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import typing
 import torch
 from torch.autograd import forward_ad
 
-from . import _eager, _func, _ops, _ops_rows
+from . import _eager, _func, _ops, _ops_rows, _path
 from ._kernel import Lengths, Masks, Rule, Wishes
 from ._plain import functorch_level, is_plain
 
@@ -38,11 +38,11 @@ def _named(wishes: Wishes, found: typing.Sequence[Tensor]) -> Found:
 def attend(
     inputs: Tensors, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
 ) -> tuple[Tensor, Found]:
-    """inputs: query, key, value, attn_mask, parameters. What the backward needs is kept only if one may come."""
+    """inputs: query, key, value, attn_mask, parameters. Values for the backward pass are kept only if one may come."""
     if is_plain(inputs):
         return _eager.attend(inputs, rule, masks, lengths, wishes, threads)
     call = _func.attention if _is_transformed(inputs) else _ops.attention
-    wanted = _ops.with_saved(wishes) if _is_recorded(inputs) else wishes
+    wanted = _path.with_saved(wishes, rule, inputs[0]) if _is_recorded(inputs) else wishes
     out, found = call(*_ops.flat(inputs, lengths, rule, masks), *wanted, threads)
     return out, _named(wishes, found)
 

@@ -1,4 +1,4 @@
-"""What may be given as normalizer=, and what the ops need of it."""
+"""Values of normalizer=, and their form for the ops."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import typing
 import torch
 
 from .._normalizers import Normalizer, as_normalizer, family, parameter_names
-from ._checks import check_floating
+from ._checks import check_device, check_floating
 from ._kernel import Rule
+from ._path import number_type
 
 Tensor = torch.Tensor
 
@@ -52,14 +53,14 @@ def rule_of(text: str, tensors: typing.Mapping[str, Tensor]) -> tuple[Rule, Tens
 
 
 def _stacked(tensors: typing.Sequence[Tensor]) -> Tensor:
-    """[parameter, head] in float64; one head where every parameter is shared by all."""
+    """[parameter, head] in float64, or what the device has; one head if every parameter is shared by all."""
     if len(tensors) == 1:
-        return tensors[0].to(torch.float64).reshape(1, -1)
-    rows = [tensor.to(torch.float64).reshape(-1) for tensor in tensors]
+        return tensors[0].to(number_type(tensors[0])).reshape(1, -1)
+    rows = [tensor.to(number_type(tensors[0])).reshape(-1) for tensor in tensors]
     heads = max(row.shape[0] for row in rows)
     if any(row.shape[0] not in (1, heads) for row in rows):
         raise ValueError(
-            f"parameters have {', '.join(str(row.shape[0]) for row in rows)} values; each must have one, or one a head"
+            f"parameters have {', '.join(str(row.shape[0]) for row in rows)} values; each must have one, or one per head"
         )
     return torch.stack([row.expand(heads) for row in rows])
 
@@ -87,6 +88,7 @@ def _check_tensors(name: str, tensors: typing.Mapping[str, typing.Any]) -> None:
     check_learnable(member, tensors)
     for parameter, tensor in tensors.items():
         check_floating(tensor, f"{parameter} of {member}")
+        check_device(tensor, f"{parameter} of {member}", next(iter(tensors.values())), next(iter(tensors)))
         if tensor.dim() > 1 or tensor.numel() == 0:
             raise ValueError(
                 f"{parameter} of {member} has shape {list(tensor.shape)}; it must be one value, or one for each head"
@@ -100,7 +102,7 @@ if hasattr(torch.utils._pytree, "register_constant"):  # from torch 2.7 on
 
 
 def resolve(normalizer: typing.Any) -> tuple[Rule, Tensor | None]:
-    """The rule, and its parameters [parameter, head] where these are tensors."""
+    """The rule, and its parameters [parameter, head] if these are tensors."""
     if isinstance(normalizer, str):
         return Rule(normalizer), None
     if not isinstance(normalizer, Normalizer) and hasattr(normalizer, "__sharpmax_rule__"):

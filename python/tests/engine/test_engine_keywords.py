@@ -1,4 +1,4 @@
-"""The verbs have the options of the commands: none forgotten, none that is not there, the same defaults."""
+"""The verbs have the options of the commands: none forgotten, none invented, the same defaults."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ OURS = {"progress", "text_string"}
 
 def options_of(command):
     """{option: (its other names, whether it takes a value, its description)} of --help."""
-    text = subprocess.run([BINARY, command, "--help"], capture_output=True, text=True).stdout
+    text = subprocess.run([BINARY, command, "--help-all"], capture_output=True, text=True).stdout
     options, last = {}, None
     for line in text.split("\nOptions:")[1].splitlines():
         match = OPTION.match(line)
@@ -32,7 +32,8 @@ def options_of(command):
             options[last] = [match[2].split(",")[1:], match[3] is not None, match[4] or ""]
         elif line.startswith(" " * 26) and last:
             options[last][2] += " " + line.strip()
-    options.pop("--help")
+    for name in ("--help", "--help-all"):
+        options.pop(name)
     return options
 
 

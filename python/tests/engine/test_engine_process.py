@@ -58,7 +58,7 @@ def test_an_interrupt_ends_a_training_and_leaves_the_interpreter_and_the_run_who
     assert checkpoints and not [path for path in checkpoints if path.name.endswith(".partial")]
 
 
-def test_an_interrupt_is_heeded_where_nobody_listens(tmp_path):
+def test_an_interrupt_ends_a_call_that_has_no_listener(tmp_path):
     """Without callbacks no line of Python runs while the command does."""
     script = """
         import os, signal, sys, threading, time
@@ -120,7 +120,7 @@ def test_an_interrupt_ends_what_a_model_is_at(tiny):
         def interrupt():
             while not sys._current_frames()[caller].f_code.co_filename.startswith(package):
                 time.sleep(0.002)
-            time.sleep(0.2)  # deep in the kernels by now; an earlier interrupt would be heeded too
+            time.sleep(0.2)  # deep in the kernels by now; an earlier interrupt would end it too
             os.kill(os.getpid(), signal.SIGINT)
 
         def interrupt_what_comes():

@@ -105,7 +105,7 @@ def test_an_audit_of_a_text_that_is_no_file(tiny):
     found = sharpmax.audit(tiny, text_string=text, lengths=[32])
     by_file = sharpmax.audit(tiny, tiny / "text.txt", lengths=[32])
     assert found.data["attention"] == by_file.data["attention"] and found.data["settings"]["text"] == "-"
-    with pytest.raises(ValueError, match="^text and text_string were both given; one was wanted$"):
+    with pytest.raises(ValueError, match="^text and text_string were both given; one was expected$"):
         sharpmax.audit(tiny, tiny / "text.txt", text_string=text)
 
 

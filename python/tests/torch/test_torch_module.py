@@ -40,10 +40,9 @@ def test_it_computes_what_multihead_attention_computes(name):
     shapes = (2, 5, 16), (2, 7, options.get("kdim", 16)), (2, 7, options.get("vdim", 16))
     inputs = [tensor.requires_grad_() for tensor in tensors(*shapes, dtype=torch.float64)]
     seen = torch.rand(5, 7, generator=torch.Generator().manual_seed(2)) > 0.3
-    turned = inputs if options["batch_first"] else [tensor.transpose(0, 1) for tensor in inputs]
-    wanted = theirs(*turned, attn_mask=~seen, need_weights=False)[0]  # there True hides a key
-    wanted = wanted if options["batch_first"] else wanted.transpose(0, 1)
-    found = ours(*inputs, attn_mask=seen)
+    given = inputs if options["batch_first"] else [tensor.transpose(0, 1) for tensor in inputs]
+    wanted = theirs(*given, attn_mask=~seen, need_weights=False)[0]  # there True hides a key
+    found = ours(*given, attn_mask=seen)
     torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
     for a, b in zip(torch.autograd.grad(found.sum(), inputs), torch.autograd.grad(wanted.sum(), inputs)):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/backward.cc"

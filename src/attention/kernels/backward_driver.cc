@@ -11,7 +11,6 @@
 #include "attention/kernels.h"
 #include "attention/kernels/backward.h"
 #include "attention/kernels/block.h"
-#include "attention/kernels/prefill.h"
 #include "attention/kernels/thread_scratch.h"
 #include "base/threads.h"
 

@@ -10,8 +10,8 @@
 
 #include "attention/kernels.h"
 #include "attention/rows/row.h"
-#include "attention/segments.h"
 #include "sharpmax/attention.h"
+#include "sharpmax/statistics.h"
 
 namespace sharpmax {
 
@@ -127,5 +127,74 @@ class Blocks {
   std::int64_t first_head_;
   std::size_t queries_, per_block_, runs_, run_rows_, per_run_;
 };
+
+// Between what a row leaves behind (RowOutcome) and the caller's views (RowStatistics).
+
+// Which by-products these statistics need of every row. Null: none.
+RowWishes wishes_of(const RowStatistics* statistics);
+
+// Whether they can be had without keeping a whole row of scores.
+bool fits_streaming(const RowStatistics* statistics);
+
+// Writes one row to its place.
+void write_row(const RowStatistics& statistics, std::int64_t batch, std::int64_t head, std::int64_t query,
+               const RowOutcome& outcome);
+
+// What a row without keys leaves behind, but for its arrays: they stay where they point, emptied.
+void empty_outcome(const RowWishes& wishes, RowOutcome& outcome);
+
+// Column mass and the downsampled map of one (batch, query head), filled row by row. The rows of a
+// head come in order and from one thread, so the sums do not depend on how many threads there are.
+class ColumnStatistics {
+ public:
+  static bool wanted(const RowStatistics* statistics) noexcept {
+    return statistics != nullptr && (statistics->column_mass.present() || statistics->map.present());
+  }
+  ColumnStatistics(const RowStatistics& statistics, std::int64_t queries, std::int64_t keys)
+      : statistics_(statistics), queries_(queries), keys_(keys), sums_(static_cast<std::size_t>(keys), 0.0) {}
+
+  // The row's weights (scale * what it holds), first_key absolute; keys past `keys` are ignored.
+  void add(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t first_key,
+           const ScoreRow& weights, float scale);
+  // Writes what has been gathered; call after the last row.
+  void flush();
+
+ private:
+  std::int64_t map_row(std::int64_t query) const noexcept;
+
+  const RowStatistics& statistics_;
+  std::int64_t queries_, keys_;
+  std::vector<double> sums_;  // of the current map row
+  std::int64_t batch_ = -1, head_ = -1, row_ = -1;
+  std::int64_t touched_begin_ = 0, touched_end_ = 0;
+};
+
+// Sets column mass and map to zero.
+void clear_columns(const RowStatistics& statistics);
+
+// Many queries: the kernels of one block, for whichever instruction set is in use.
+
+TileShape tile_shape();
+
+// How a block is to be run; the same for all blocks of a call.
+struct PrefillJob {
+  const ForwardCall* call = nullptr;
+  bool streaming = false;    // exponential rule, nothing asked that needs a whole row
+  bool feature_map = false;  // linear: phi of queries and keys
+  double scale = 1.0;
+  RowWishes wishes;
+};
+
+// Panels [begin, end) of the head's keys and values.
+void pack_head(const AttentionRequest& request, const PackedHead& head, bool feature_map, std::size_t begin,
+               std::size_t end, float* line);
+
+// One block of at most kBlockRows rows (whole-row plan: as many as the scratch was sized for).
+// `columns` null: no column statistics.
+void prefill_block(const PrefillJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                   const BlockScratch& scratch, ColumnStatistics* columns);
+
+// Floats of BlockScratch::line.
+std::size_t line_floats(const AttentionRequest& request);
 
 }  // namespace sharpmax

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/decode.cc"

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "attention/kernels/block.h"
-#include "attention/kernels/prefill.h"
 
 namespace sharpmax {
 

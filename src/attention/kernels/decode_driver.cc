@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "attention/kernels/row_statistics.h"
+#include "attention/kernels/block.h"
 #include "attention/kernels/thread_scratch.h"
 #include "base/threads.h"
 

@@ -1,10 +1,10 @@
-// One block of queries against all of its keys: see prefill.h.
-#include "attention/kernels/prefill.h"
+// One block of queries against all of its keys: see block.h.
+#include "attention/kernels/block.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "attention/rows/dispatch.h"
+#include "attention/rows/row.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/kernels/prefill.cc"
@@ -12,7 +12,6 @@
 //
 #include "attention/kernels/groups-inl.h"
 #include "attention/kernels/out-inl.h"
-#include "attention/kernels/row_statistics.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/streaming-inl.h"
 

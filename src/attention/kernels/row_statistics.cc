@@ -1,4 +1,4 @@
-#include "attention/kernels/row_statistics.h"
+#include "attention/kernels/block.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "attention/kernels/block.h"
-#include "attention/kernels/prefill.h"
 #include "attention/rows/row.h"
 
 namespace sharpmax {

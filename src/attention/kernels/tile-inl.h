@@ -1,6 +1,6 @@
 // The inner products of attention: register tiles of kTileRows queries x kTileKeys keys.
 //
-// Layouts, innermost last (docs/kernels.md draws them):
+// Layouts, innermost last (docs/design/kernels.md draws them):
 //   left operand, packed    [depth][kTileRows]           queries, output gradients
 //   right operand, packed   [depth][kTileKeys]           a panel of keys, transposed
 //   score tile              [kTileRows][kTileKeys]       contiguous, so that weights broadcast at

@@ -22,8 +22,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "attention/rows/backward_exponential-inl.h"
-#include "attention/rows/backward_threshold-inl.h"
+#include "attention/rows/backward_rules-inl.h"
 #include "attention/rows/exponential-inl.h"
 #include "attention/rows/gradient-inl.h"
 #include "attention/rows/resolve-inl.h"

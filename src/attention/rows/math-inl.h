@@ -102,7 +102,7 @@ class Exponential {
 
 // c tanh(x / c) for one c > 0 and many x: with v = exp(-2 |x| / c) it is c (1 - v) / (1 + v), and its slope
 // 4 v / (1 + v)^2. 1 - v is put together from 2^k and 2^fraction - 1, so that nothing cancels: a small
-// score keeps every digit. Error bound: docs/numerics.md. NaN stays NaN, +-inf gives +-c.
+// score keeps every digit. Error bound: docs/design/numerics.md. NaN stays NaN, +-inf gives +-c.
 class SoftCap {
  public:
   explicit SoftCap(double cap)

@@ -1,12 +1,11 @@
-#include "audit/analysis/analysis_json.h"
+#include "audit/analysis/paper_findings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "audit/analysis/paper_findings.h"
-#include "audit/measure/six_digits.h"
+#include "audit/measure/findings_json.h"
 #include "job/json_members.h"
 
 namespace sharpmax::audit {

@@ -1,4 +1,4 @@
-#include "audit/analysis/row_gradient.h"
+#include "audit/analysis/row_geometry.h"
 
 #include <cmath>
 

@@ -54,7 +54,7 @@ HWY_INLINE void ForKeys(std::int64_t keys, const Body& body) {
   for (; i < keys; i += lanes) body(Loader{i, std::min(lanes, keys - i)}, 0);
 }
 
-// The sum of term(load) over all keys, where a lane that is not there gives 0.
+// The sum of term(load) over all keys, where a lane without a key gives 0.
 template <class Term>
 HWY_INLINE double SumOf(std::int64_t keys, const Term& term) {
   Vec even = hn::Zero(Tag()), odd = hn::Zero(Tag());

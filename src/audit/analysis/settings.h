@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "audit/analysis/row_distances.h"
-#include "audit/analysis/row_gradient.h"
+#include "audit/analysis/row_geometry.h"
 
 namespace sharpmax::audit {
 

@@ -1,12 +1,19 @@
 #include "audit/analysis/summary_curves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <vector>
 
-#include "audit/measure/summary.h"
+#include "audit/analysis/row_geometry.h"
+#include "audit/measure/findings.h"
+#include "base/numbers.h"
+#include "sharpmax/error.h"
 #include "statistics/significance.h"
-#include "theory/gradient.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::audit {
 namespace {
@@ -135,6 +142,128 @@ std::vector<double> head_by_top_same_rows(const HeadMeasurements& found, const H
     values.push_back(
         read(mean_distance(head.common, index_of(found.plan.distances.tops, top)), reading).chosen);
   return values;
+}
+
+// Gnedenko and Korolyuk, by reflection of lattice paths: for samples of one size n, P(D >= k / n) =
+// 2 sum over j >= 1 of (-1)^(j-1) C(2n, n - j k) / C(2n, n). Quotients of neighbours, so that nothing
+// overflows.
+double kolmogorov_smirnov_p(std::int64_t steps, std::int64_t size) {
+  if (steps <= 0) return 1.0;
+  double sum = 0.0, sign = 1.0, quotient = 1.0;
+  std::int64_t done = 0;  // quotient is C(2n, n - done) / C(2n, n)
+  for (std::int64_t away = steps; away <= size; away += steps, sign = -sign) {
+    for (; done < away; ++done)
+      quotient *= static_cast<double>(size - done) / static_cast<double>(size + done + 1);
+    sum += sign * quotient;
+  }
+  return std::clamp(2.0 * sum, 0.0, 1.0);
+}
+
+KolmogorovSmirnov kolmogorov_smirnov(std::span<const double> first, std::span<const double> second) {
+  if (first.empty() || first.size() != second.size())
+    throw Error(
+        ErrorCode::bad_argument,
+        fmt::format("Kolmogorov-Smirnov test: samples of {} and {} values; both must have the same number, at "
+                    "least one",
+                    first.size(), second.size()));
+  std::vector<double> a(first.begin(), first.end()), b(second.begin(), second.end());
+  const auto is_nan = [](double x) { return std::isnan(x); };
+  if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    return {nan, nan};
+  }
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  std::int64_t steps = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const double value = std::min(a[i], b[j]);
+    while (i < a.size() && a[i] == value) ++i;
+    while (j < b.size() && b[j] == value) ++j;
+    steps = std::max(steps, std::abs(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(j)));
+  }
+  const auto size = static_cast<std::int64_t>(a.size());
+  return {static_cast<double>(steps) / static_cast<double>(size), kolmogorov_smirnov_p(steps, size)};
+}
+
+namespace {
+
+// Random numbers of the subsets: apart from those of rows, whose purpose stands in the highest byte of the
+// stream.
+constexpr std::uint64_t kSubsetStream = std::uint64_t{3} << 56;
+
+// Mean distances of every head at one N.
+struct HeadMeans {
+  std::vector<double> chosen, other;
+};
+
+std::vector<HeadMeans> means_at(const HeadMeasurements& found, std::size_t length,
+                                std::span<const std::int64_t> tops, Reading reading, Against against) {
+  const auto& measured = found.plan.distances.tops;
+  std::vector<HeadMeans> means;
+  for (const std::int64_t top : tops) {
+    const auto at = index_of(measured, top);
+    HeadMeans& of_top = means.emplace_back();
+    for (const HeadSums& head : found.heads) {
+      const Distances mean = mean_distance(head.by_length[length], at);
+      const Distance& read = reading == Reading::sum ? mean.sum : mean.norm;
+      of_top.chosen.push_back(read.chosen);
+      of_top.other.push_back(against == Against::drawn ? read.drawn : read.drawn_bound);
+    }
+  }
+  return means;
+}
+
+std::vector<double> picked(const std::vector<double>& values, std::span<const std::int32_t> which) {
+  std::vector<double> out;
+  for (const std::int32_t i : which) out.push_back(values[to_size(i)]);
+  return out;
+}
+
+void find_critical(const std::vector<HeadMeans>& means, double level, CriticalAtLength& out) {
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    out.all.tests.push_back(kolmogorov_smirnov(means[i].chosen, means[i].other));
+    if (!out.all.top && out.all.tests.back().p >= level) out.all.top = out.tops[i];
+  }
+}
+
+void find_in_subsets(const std::vector<HeadMeans>& means, std::int64_t heads, const AnalysisSettings& s,
+                     CriticalAtLength& out) {
+  if (heads < s.subset_heads) return;
+  out.subsets.heads = s.subset_heads;
+  const CounterRandom random(s.seed, kSubsetStream);
+  std::vector<std::int32_t> which;
+  for (std::int64_t subset = 0; subset < s.subsets; ++subset) {
+    random_keys(random, static_cast<std::uint64_t>(subset), heads, s.subset_heads, which);
+    std::optional<std::int64_t> top;
+    for (std::size_t i = 0; i < means.size() && !top; ++i)
+      if (kolmogorov_smirnov(picked(means[i].chosen, which), picked(means[i].other, which)).p >= s.level)
+        top = out.tops[i];
+    out.subsets.tops.push_back(top);
+  }
+}
+
+}  // namespace
+
+std::vector<CriticalAtLength> critical_tops(const HeadMeasurements& found, Reading reading, Against against) {
+  const AnalysisSettings& s = found.settings;
+  const auto& lengths = found.plan.lengths;
+  std::vector<CriticalAtLength> out;
+  for (const std::int64_t length : s.critical_lengths) {
+    CriticalAtLength critical{length, tried_tops(std::min(s.critical_most, length - 1))};
+    const auto means = means_at(found, index_of(lengths, length), critical.tops, reading, against);
+    find_critical(means, s.level, critical);
+    find_in_subsets(means, static_cast<std::int64_t>(found.heads.size()), s, critical);
+    out.push_back(std::move(critical));
+  }
+  return out;
+}
+
+std::optional<std::int64_t> median_top(std::vector<std::optional<std::int64_t>> tops) {
+  if (tops.empty()) return {};
+  const auto before = [](const auto& a, const auto& b) { return a && (!b || *a < *b); };
+  const auto middle = tops.begin() + static_cast<std::ptrdiff_t>(tops.size() / 2);
+  std::nth_element(tops.begin(), middle, tops.end(), before);
+  return *middle;
 }
 
 }  // namespace sharpmax::audit

@@ -1,5 +1,4 @@
-// What no input can do to the heads of a model: certified upper bounds of the score spread of every head,
-// from the weights alone. theory::log_sharp_length makes lengths of them.
+// Certificates of heads: upper bounds of the score spread, from the weights alone.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +6,52 @@
 #include <optional>
 #include <vector>
 
-#include "audit/certificate/attained_row.h"
+#include "audit/certificate/folded_head.h"
+#include "audit/certificate/spectrum.h"
 #include "model/transformer/model.h"
 
 namespace sharpmax::audit {
+
+// Layer 0 sees tokens, and there are only so many: its queries and keys before the turn are known.
+
+// What the first layer's norm makes of tokens, before the norm's own weights: [token, width]. Only where
+// positions do not enter the embedding. Error{bad_file} where an embedding is not finite.
+std::vector<double> unit_inputs(const model::Model& model, const std::vector<model::Token>& tokens);
+
+// Queries or keys of inputs, not turned: [input, feature].
+std::vector<double> project(const FoldedHead& head, const FoldedSide& side,
+                            const std::vector<double>& inputs);
+
+// Of every token's query or key: the length of each rotation pair and the size of each feature that is not
+// turned, never below what the forward pass computes.
+Magnitudes magnitudes_of(const model::Model& model, const FoldedHead& head, const FoldedSide& side);
+
+// A row of layer 0 that some text really has: how far a certificate could come down at most.
+
+struct AttainedRow {
+  std::int64_t length = 0;  // keys of the row
+  // The widest row found: its query, its two keys and how far before the query they stand.
+  double spread = 0.0;
+  model::Token query = 0, high = 0, low = 0;
+  std::int64_t high_offset = 0, low_offset = 0;
+  // The sharpest row found: the weight of its peak under softmax at the beta asked for, and the text whose
+  // last token's row it is, [length].
+  double peak = 0.0;
+  std::vector<model::Token> text;
+};
+
+struct Attack {
+  std::int64_t length = 0;
+  double beta = 1.0;
+  std::vector<std::int64_t> queries;  // tokens to try
+};
+
+// Every one of these queries against the tokens whose keys are largest, at every offset.
+AttainedRow attack(const model::Model& model, const FoldedHead& head, const Magnitudes& query,
+                   const Magnitudes& key, const Attack& how);
+
+// What no input can do to the heads of a model: certified upper bounds of the score spread of every head,
+// from the weights alone. theory::log_sharp_length makes lengths of them.
 
 struct HeadCertificate {
   std::int64_t layer = 0, head = 0;

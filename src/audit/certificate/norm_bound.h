@@ -1,9 +1,12 @@
-// The spread of one row's scores, over all inputs of the size that a norm leaves.
+// The spread of one row over all inputs of the size that a norm leaves: a bound, and what some inputs reach.
 #pragma once
 
 #include "audit/certificate/folded_head.h"
+#include "model/architecture/configuration.h"
 
 namespace sharpmax::audit {
+
+// The spread of one row's scores, over all inputs of the size that a norm leaves.
 
 // No row of this head spreads further, whatever enters the layer: any hidden state, any length, any offsets.
 // Before the soft cap. Holds for scores as the forward pass computes them in float.
@@ -16,5 +19,12 @@ double norm_bound(const FoldedHead& head);
 
 // c tanh(score / c) of scores that spread at most `spread`; c = 0: no cap.
 double capped_spread(double spread, double cap);
+
+// How much of a norm bound inputs of the right size really reach.
+
+// The spread of two keys under one query, each the best of its size that a climb finds: the query and the
+// keys in turn, at the best offsets of a few hundred. After the soft cap. Whether any text makes such inputs
+// is another question.
+double reached_spread(const FoldedHead& head, const model::Rope& rope);
 
 }  // namespace sharpmax::audit

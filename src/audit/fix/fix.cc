@@ -1,22 +1,21 @@
-#include "sharpmax/fix.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "audit/fix/fix_json.h"
+#include "audit/fix/choice.h"
 #include "audit/fix/fix_run.h"
-#include "audit/fix/llama_cpp_setting.h"
+#include "audit/fix/rule.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
+#include "job/json_members.h"
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "model/transformer/normalizer_table.h"
+#include "sharpmax/fix.h"
 #include "storage/files.h"
 
 namespace sharpmax {
@@ -109,7 +108,7 @@ std::vector<audit::TriedRule> saved_trials(const FixRequest& request, const FixS
   std::vector<audit::TriedRule> trials;
   const std::string& file = request.saving.json;
   if (!request.saving.resume || !std::filesystem::exists(file)) return trials;
-  resume_from(file, kFixSchema, audit::to_json(settings), [&](const Json& json) {
+  resume_from(file, kFixSchema, json_of(settings), [&](const Json& json) {
     for (const Json& trial : json.at("trials"))
       trials.push_back(audit::tried_rule_of(audit::fix_trial_in(trial), file, settings.model.layers, settings.model.heads));
   });
@@ -138,6 +137,24 @@ void tell_resumption(const Saving& saving, std::size_t trials, Listener& listene
     listener.narrate(fmt::format("resuming: {} {} done", trials, trials == 1 ? "trial is" : "trials are"));
 }
 
+// Before the work: a number of questions so small that hardly any outcome, or none, is significant.
+void warn_of_few_questions(const audit::FixPlan& plan, Listener& listener) {
+  constexpr std::int64_t kEnough = 30;
+  if (plan.criterion.goal == audit::Goal::text) return;
+  std::int64_t questions = 0, fewest = 1;
+  for (const audit::TaskSet& task : plan.material.tasks) questions += static_cast<std::int64_t>(task.held_out.size());
+  while (audit::sign_test(fewest, 0) >= audit::kSignificant) ++fewest;
+  if (questions >= kEnough) return;
+  if (questions < fewest)
+    listener.narrate(fmt::format("held-out questions: {}, too few to decide by; even if every answer changes, p stays above {}; "
+                                 "the least is {}",
+                                 questions, audit::kSignificant, fewest));
+  else
+    listener.narrate(fmt::format("held-out questions: {}, which show only large gains; at least {} answers must turn right and none turn "
+                                 "wrong for p < {}",
+                                 questions, fewest, audit::kSignificant));
+}
+
 void check_fix(const FixRequest& request) {
   check_fields(request);
   check_together(request);
@@ -161,6 +178,7 @@ FixResult fix(const FixRequest& request, Listener& listener) {
   const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
   check_context(*model, request);
   audit::FixPlan plan = plan_of(*model, request, text);
+  warn_of_few_questions(plan, listener);
   FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
                    .settings = settings_of(*model, request, plan, listener)};
   auto earlier = saved_trials(request, result.settings);
@@ -192,6 +210,66 @@ FixResult fix(const FixRequest& request, Listener& listener) {
   save();
   if (!request.table.empty()) write_table(result, request.table);
   return result;
+}
+
+// What the trials of a fix say: comparisons with doing nothing, the choice, the verdict.
+
+namespace {
+
+audit::Criterion criterion_of(const FixSettings& settings) { return {audit::goal_of(settings.for_), settings.allow}; }
+
+std::string held_out_words(const FixComparison& c) {
+  return fmt::format(
+      "the loss changes by {:+.3f} nats per token ({:+.3f} to {:+.3f}), and {} of {} questions are right instead of {} "
+      "({} up, {} down, p = {:.3f})",
+      c.text.change, c.text.low, c.text.high, c.task.rule, c.task.questions, c.task.plain, c.task.up, c.task.down,
+      c.task.p);
+}
+
+}  // namespace
+
+std::vector<std::optional<std::int64_t>> FixResult::question_lengths() const {
+  if (!settings.lookup) return {std::nullopt};
+  return {settings.lookup->lengths.begin(), settings.lookup->lengths.end()};
+}
+
+FixComparison FixResult::on_tuning(std::size_t trial) const {
+  return audit::compare(trials.at(0).tuning, trials.at(trial).tuning);
+}
+
+FixComparison FixResult::on_held_out(std::size_t trial) const {
+  return audit::compare(trials.at(0).held_out.value(), trials.at(trial).held_out.value());
+}
+
+double FixResult::score_of(std::size_t trial) const { return audit::score(on_tuning(trial), criterion_of(settings)); }
+
+std::optional<std::size_t> FixResult::chosen() const {
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < trials.size(); ++i) scores.push_back(score_of(i));
+  return audit::best_of(scores);
+}
+
+std::optional<FixFinding> FixResult::finding() const {
+  const auto best = chosen();
+  if (!best) return std::nullopt;
+  return audit::judge_held_out(on_held_out(*best), criterion_of(settings));
+}
+
+std::size_t FixResult::use() const {
+  const auto found = finding();
+  return found && found->better ? *chosen() : 0;
+}
+
+std::string FixResult::verdict() const {
+  const auto best = chosen();
+  if (!best)
+    return fmt::format("Leave it as it is: none of the {} candidates is better on the data used for selection.",
+                       trials.size() - 1);
+  const std::string &name = trials[*best].rule, words = held_out_words(on_held_out(*best));
+  if (use() == 0)
+    return fmt::format("Leave it as it is: {} came out best on the data used for selection, but on held-out data {}, {}.",
+                       name, words, audit::shortfall(*finding(), audit::goal_of(settings.for_)));
+  return fmt::format("Use {}: on held-out data {}.", name, words);
 }
 
 }  // namespace sharpmax

@@ -1,4 +1,4 @@
-#include "audit/fix/fix_json.h"
+#include "audit/fix/fix_run.h"
 
 #include <fmt/format.h>
 
@@ -42,22 +42,6 @@ FixOutcome outcome_in(const Json& json) {
     for (const char mark : marks.get<std::string>()) right.push_back(mark == '1');
   }
   return outcome;
-}
-
-// Members of the settings after "model".
-template <class Settings, class Visit>
-void each_setting(Settings& s, const Visit& visit) {
-  visit("text", s.text);
-  visit("task", s.task);
-  visit("fingerprint", s.fingerprint);
-  visit.optional("lookup", s.lookup);
-  visit("tokens", s.tokens);
-  visit("length", s.length);
-  visit("seed", s.seed);
-  visit("for", s.for_);
-  visit("allow", s.allow);
-  visit("budget", s.budget);
-  visit("rules", s.rules);
 }
 
 Json trial_json(const FixTrial& trial) {
@@ -129,12 +113,6 @@ void check_complete(const FixResult& result) {
 
 namespace audit {
 
-Json to_json(const FixSettings& settings) {
-  Json json{{"model", sharpmax::to_json(settings.model)}};
-  each_setting(settings, internal::Writer{json});
-  return json;
-}
-
 FixTrial fix_trial_of(const TriedRule& trial) {
   FixTrial out{.rule = trial.name,
                .searched = trial.searched,
@@ -173,7 +151,7 @@ TriedRule tried_rule_of(const FixTrial& trial, std::string_view name, std::int64
 
 Json to_json(const FixResult& result) {
   Json json = header_of(kFixSchema, result.provenance);
-  json["settings"] = audit::to_json(result.settings);
+  json["settings"] = json_of(result.settings);
   json["complete"] = result.complete;
   if (result.complete) {
     json["answer"] = answer_json(result);
@@ -187,9 +165,8 @@ Json to_json(const FixResult& result) {
 
 FixResult fix_result(const Json& json) {
   return read_results(json, kFixSchema, [](const Json& results) {
-    const Json& settings = results.at("settings");
-    FixResult result{.provenance = provenance_in(results), .settings = {.model = model_settings_in(settings.at("model"))}};
-    each_setting(result.settings, internal::Reader{settings});
+    FixResult result{.provenance = provenance_in(results)};
+    read_json(results.at("settings"), result.settings);
     read_json(results.at("complete"), result.complete);
     for (const Json& trial : results.at("trials")) result.trials.push_back(audit::fix_trial_in(trial));
     if (result.complete) {

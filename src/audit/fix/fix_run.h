@@ -1,17 +1,61 @@
-// Every rule tried in turn, then the search over heads, then the choice: a fixed sequence of trials that can
-// be taken up again where it was left.
+// A run of `fix`: every rule tried in turn, the search over heads, the choice; and its trials as JSON.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "audit/fix/choice.h"
 #include "audit/fix/rule.h"
-#include "audit/fix/search.h"
+#include "model/transformer/normalizer_table.h"
 
 namespace sharpmax::audit {
+
+// Which heads should run under a rule: a greedy search over groups of heads, coarse to fine.
+//
+// Six blocks of layers, then single layers, then single heads: each group in turn is switched (off if any of
+// its heads is on) and stays so where the score improves. The order is fixed, so the same scores give the
+// same search.
+
+class HeadSearch {
+ public:
+  // `on`: what a head runs under that is switched on, [layer, head] of all; `members`: those that are at the
+  // start, whose score is `start`. At most `budget` tables are handed out.
+  HeadSearch(model::NormalizerTable on, std::vector<bool> members, double start, std::int64_t budget);
+
+  // The next table to try; none: the search is over. Each must be answered by report() before the next.
+  std::optional<model::NormalizerTable> next();
+  void report(double score);
+
+  const std::vector<bool>& members() const noexcept { return members_; }
+  double best() const noexcept { return best_; }
+  // What next() handed out last: "off: layers 0-4".
+  const std::string& last() const noexcept { return last_; }
+
+ private:
+  struct Group {
+    std::string name;
+    std::vector<std::size_t> heads;
+  };
+  void add_layers(std::int64_t first, std::int64_t end);
+  model::NormalizerTable table_of(const std::vector<bool>& members) const;
+
+  model::NormalizerTable on_;
+  std::vector<bool> members_, tried_;
+  std::set<std::vector<bool>> seen_;
+  std::vector<Group> groups_;
+  std::size_t group_ = 0;
+  double best_;
+  std::int64_t budget_;
+  std::string last_;
+};
+
+// Every rule tried in turn, then the search over heads, then the choice: a fixed sequence of trials that can
+// be taken up again where it was left.
 
 struct TriedRule {
   std::string name;  // the first is "nothing"
@@ -67,5 +111,13 @@ class FixRun {
   std::vector<TriedRule> trials_;
   std::int64_t done_ = 0, skipped_ = 0;  // of the cost: measured now, and known from an earlier run
 };
+
+// Trials and settings as JSON, part of schema sharpmax.fix/1. Numbers have all their digits: what is read back is what was
+// written.
+
+FixTrial fix_trial_of(const TriedRule& trial);
+FixTrial fix_trial_in(const Json& json);  // Error{bad_file}, or nlohmann's exceptions
+// Of a model with so many layers and heads; `name` opens every message. Error{bad_file}.
+TriedRule tried_rule_of(const FixTrial& trial, std::string_view name, std::int64_t layers, std::int64_t heads);
 
 }  // namespace sharpmax::audit

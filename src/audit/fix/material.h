@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "audit/probe/question.h"
+#include "model/transformer/session.h"
+#include "sharpmax/fix.h"
 
 namespace sharpmax::audit {
 
@@ -50,5 +53,18 @@ void add_probe(Material& material, const model::Model& model, const Probe& probe
 // Error{bad_file} names the line. `name` is the file's.
 void add_task_file(Material& material, const model::Tokenizer& tokenizer, std::string_view text,
                    std::string_view name, std::uint64_t seed);
+
+// One rule tried: losses on text, and which questions were answered right.
+
+using sharpmax::TextRun;
+using Outcome = FixOutcome;
+
+// Reads one part of the material from the beginning. `on_cost` is told how much of Material::cost() is
+// through.
+Outcome try_on(model::Session& session, const Material& material, Part part,
+               const std::function<void(std::int64_t)>& on_cost = {});
+
+std::vector<TextRun> runs_of(
+    std::span<const float> losses);  // of one chunk; losses[i] has i + 1 tokens before it
 
 }  // namespace sharpmax::audit

@@ -2,13 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
+#include "audit/measure/findings.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {
+
+std::vector<bool> HeadSurvey::steepest() const {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return all[a].slope > all[b].slope; });
+  std::vector<bool> among(all.size());
+  for (std::size_t i = 0; i < std::max<std::size_t>(all.size() / 5, 1); ++i) among[order[i]] = true;
+  return among;
+}
+
+HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
+                        const std::function<void(std::int64_t)>& on_tokens) {
+  const model::Configuration& c = session.model().configuration();
+  const ReadingPlan plan{default_lengths(static_cast<std::int64_t>(tokens.size())), {0}};
+  Readings readings = no_readings(plan);
+  read_excerpt(session, tokens, plan.lengths,
+               {.on_tokens = on_tokens,
+                .on_length = [&](std::size_t i, KeptRows rows) { readings[0][i] = std::move(rows); }});
+  const Findings found = find(plan, readings, c, {});
+  // The longest that is still short.
+  std::size_t near = 0;
+  for (std::size_t i = 0; i < plan.lengths.size(); ++i)
+    if (plan.lengths[i] <= kShortLength) near = i;
+  HeadSurvey survey{.layers = c.layers, .heads = c.heads};
+  for (const HeadFindings& head : found.by_head) {
+    const double entropy = head.at[near][RowField::entropy].median;
+    // Where nothing is known (one length has no slope) a head counts as flat.
+    survey.all.push_back({std::isfinite(head.entropy_slope) ? head.entropy_slope : 0.0,
+                          std::isfinite(entropy) ? entropy : 0.0, head.kind});
+  }
+  return survey;
+}
+
 namespace {
 
 constexpr std::string_view kOwnTargets = "entropy_target:nats=own";
@@ -139,6 +176,65 @@ std::vector<std::string> default_rules(const model::Configuration& c, std::int64
       rules.push_back(fmt::format("rope={}:{:.3g}", how, factor));
   }
   return rules;
+}
+
+namespace {
+
+using Kind = model::RopeScaling::Kind;
+
+// The one beta of all heads; none where they differ or are no plain softmax.
+std::optional<double> common_beta(const model::NormalizerTable& table) {
+  const AnyNormalizer& first = table.at(0, 0);
+  if (first.name() != "softmax") return std::nullopt;
+  for (std::int64_t layer = 0; layer < table.layers(); ++layer)
+    for (std::int64_t head = 0; head < table.heads(); ++head)
+      if (!(table.at(layer, head) == first)) return std::nullopt;
+  return first.parameters()[0].of_head(0);
+}
+
+std::optional<std::string> positions(const model::RopeScaling& s, const model::Configuration& c) {
+  switch (s.kind) {
+    case Kind::none:
+      return "--rope-scaling none";
+    case Kind::linear:
+      return fmt::format("--rope-scaling linear --rope-scale {}", s.factor);
+    case Kind::ntk: {
+      const auto d = static_cast<double>(c.rope.features);
+      if (d <= 2) return std::nullopt;
+      return fmt::format("--rope-freq-base {:.9g}", c.rope.base * std::pow(s.factor, d / (d - 2)));
+    }
+    case Kind::yarn: {
+      const bool usual = s.attention_factor == 0 && s.whole_bounds;
+      if (!usual) return std::nullopt;
+      return fmt::format(
+          "--rope-scaling yarn --rope-scale {} --yarn-orig-ctx {:.0f} --yarn-beta-fast {} --yarn-beta-slow "
+          "{}",
+          s.factor, s.original_length, s.beta_fast, s.beta_slow);
+    }
+    case Kind::llama3:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> llama_cpp_setting(const RuleTable& rule, const model::Configuration& c) {
+  const auto beta = common_beta(rule.normalizers);
+  if (!beta || *beta <= 0) return std::nullopt;
+  std::string setting;
+  Kind kind = c.rope.scaling.kind;
+  if (!rule.rope.empty()) {
+    const model::RopeScaling scaling = model::parse_rope_scaling(rule.rope, c.context);
+    const auto words = positions(scaling, c);
+    // A model that brings a scaling of its own would keep it beside a new base.
+    if (!words || (scaling.kind == Kind::ntk && kind != Kind::none)) return std::nullopt;
+    setting = *words;
+    kind = scaling.kind;
+  }
+  if (*beta == 1) return setting.empty() ? std::nullopt : std::optional(setting);
+  if (kind == Kind::yarn || c.rope.features != c.head_width) return std::nullopt;
+  return fmt::format("{}{}--yarn-attn-factor {:.9g}", setting, setting.empty() ? "" : " ", std::sqrt(*beta));
 }
 
 }  // namespace sharpmax::audit

@@ -9,15 +9,14 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "audit/analysis/analysis_json.h"
 #include "audit/analysis/measure_model.h"
+#include "audit/analysis/paper_findings.h"
 #include "audit/job/audit_forms.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "storage/files.h"
 
 namespace sharpmax {
@@ -62,13 +61,6 @@ audit::AnalysisSettings settings_of(const AnalysisRequest& request, std::int64_t
   s.draws = choices.draws;
   s.seed = choices.seed;
   return s;
-}
-
-Json to_json(const AnalyzedModel& analyzed) {
-  return {{"model", to_json(analyzed.model)},
-          {"text", analyzed.text},
-          {"text_tokens", analyzed.text_tokens},
-          {"special", analyzed.special}};
 }
 
 }  // namespace
@@ -123,7 +115,7 @@ AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener)
 
 Json to_json(const AnalysisResult& result) {
   Json json = header_of(kAuditSchema, result.provenance);
-  json["settings"] = to_json(result.settings);
+  json["settings"] = json_of(result.settings);
   json["complete"] = result.complete();
   if (result.seconds) json["seconds"] = *result.seconds;
   if (result.analysis) json["analysis"] = audit::to_json(*result.analysis);
@@ -133,12 +125,8 @@ Json to_json(const AnalysisResult& result) {
 AnalysisResult analysis_result(const Json& json) {
   return read_results(json, kAuditSchema, [](const Json& results) {
     check_form(results, AuditForm::analysis);
-    const Json& settings = results.at("settings");
-    AnalysisResult result{.provenance = provenance_in(results),
-                          .settings = {.model = model_settings_in(settings.at("model"))}};
-    read_json(settings.at("text"), result.settings.text);
-    read_json(settings.at("text_tokens"), result.settings.text_tokens);
-    read_json(settings.at("special"), result.settings.special);
+    AnalysisResult result{.provenance = provenance_in(results)};
+    read_json(results.at("settings"), result.settings);
     if (results.contains("seconds")) read_json(results.at("seconds"), result.seconds);
     if (results.at("complete").get<bool>()) result.analysis = audit::analysis_findings_in(results.at("analysis"));
     return result;

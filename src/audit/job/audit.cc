@@ -12,10 +12,10 @@
 #include "audit/measure/head_sketch.h"
 #include "audit/measure/reading.h"
 #include "job/field_values.h"
+#include "job/json_members.h"
 #include "job/saved_results.h"
 #include "job/words.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "storage/files.h"
 
 namespace sharpmax {
@@ -67,7 +67,7 @@ class LengthAudit {
                         .lengths = plan_.lengths,
                         .starts = plan_.starts,
                         .block = request.model.block};
-    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), to_json(result_.settings).dump());
+    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(result_.settings).dump());
     readings_ = audit::no_readings(plan_);
     if (request.saving.resume && std::filesystem::exists(rows_file()))
       readings_ = audit::read_readings(rows_file(), plan_, model_->configuration(), fingerprint_);

@@ -1,11 +1,16 @@
 #include "audit/job/audit_forms.h"
 
 #include <fmt/format.h>
-
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+
+#include "audit/measure/findings_json.h"
+#include "audit/measure/head_sketch.h"
 #include "base/in_quotes.h"
+#include "job/json_members.h"
+#include "job/saved_results.h"
+#include "model/job/model_request.h"
 
 namespace sharpmax {
 namespace {
@@ -56,6 +61,37 @@ HeadPlace parse_head(std::string_view text, std::int64_t layers, std::int64_t he
                        fmt::format("{}: there is no such head; layers go from 0 to {} and heads from 0 to {}",
                                    named("head", text), layers - 1, heads - 1));
   return place;
+}
+
+// An AuditResult as JSON and back.
+
+Json to_json(const AuditResult& result) {
+  Json json = header_of(kAuditSchema, result.provenance);
+  json["settings"] = json_of(result.settings);
+  json["complete"] = result.complete;
+  if (result.findings) {
+    json["verdict"] = result.verdict;
+    json["attention"] = audit::to_json(*result.findings);
+  }
+  if (result.sketches) json["sketches"] = audit::to_json(*result.sketches);
+  return json;
+}
+
+AuditResult audit_result(const Json& json) {
+  return read_results(json, kAuditSchema, [](const Json& results) {
+    check_form(results, AuditForm::by_length);
+    AuditResult result{.provenance = provenance_in(results)};
+    read_json(results.at("settings"), result.settings);
+    const ModelSettings& model = result.settings.model;
+    read_json(results.at("complete"), result.complete);
+    if (results.contains("attention")) {
+      read_json(results.at("verdict"), result.verdict);
+      result.findings = audit::findings_in(results.at("attention"), model.layers, model.heads);
+    }
+    if (results.contains("sketches"))
+      result.sketches = audit::sketches_in(results.at("sketches"), model.layers, model.heads);
+    return result;
+  });
 }
 
 }  // namespace sharpmax

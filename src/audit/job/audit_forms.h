@@ -16,8 +16,6 @@ enum class AuditForm { by_length, analysis, probe };
 // Throws Error{bad_file} if results of schema sharpmax.audit/1 are of another form, which their settings show.
 void check_form(const Json& results, AuditForm expected);
 
-Json to_json(const AuditSettings& settings);
-
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

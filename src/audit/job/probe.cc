@@ -36,13 +36,6 @@ std::vector<std::int64_t> probed_lengths(const ProbeRequest& request, std::int64
   return lengths;
 }
 
-Json to_json(const ProbeSettings& settings) {
-  const ProbeQuestions& q = settings.questions;
-  return {{"model", to_json(settings.model)},
-          {"probe", {{"kind", q.probe}, {"chat", q.chat}, {"seed", q.question_seed}, {"questions", q.questions}}},
-          {"lengths", settings.lengths}};
-}
-
 // The lengths of results under these settings.
 std::vector<ProbedLength> lengths_in(const Json& results, const ProbeSettings& settings) {
   std::vector<ProbedLength> lengths;
@@ -57,7 +50,7 @@ std::vector<ProbedLength> lengths_in(const Json& results, const ProbeSettings& s
 std::vector<ProbedLength> saved_lengths(const Saving& saving, const ProbeSettings& settings) {
   std::vector<ProbedLength> lengths;
   if (!saving.resume || !std::filesystem::exists(saving.json)) return lengths;
-  resume_from(saving.json, kAuditSchema, to_json(settings),
+  resume_from(saving.json, kAuditSchema, json_of(settings),
               [&](const Json& json) { lengths = lengths_in(json, settings); });
   return lengths;
 }
@@ -127,7 +120,7 @@ ProbeResult probe_model(const ProbeRequest& request, Listener& listener) {
 
 Json to_json(const ProbeResult& result) {
   Json json = header_of(kAuditSchema, result.provenance);
-  json["settings"] = to_json(result.settings);
+  json["settings"] = json_of(result.settings);
   json["complete"] = result.complete();
   const ProbeQuestions& q = result.settings.questions;
   Json& probe = json["probe"] = {
@@ -141,14 +134,8 @@ Json to_json(const ProbeResult& result) {
 ProbeResult probe_result(const Json& json) {
   return read_results(json, kAuditSchema, [](const Json& results) {
     check_form(results, AuditForm::probe);
-    const Json &settings = results.at("settings"), &questions = settings.at("probe");
-    ProbeResult result{.provenance = provenance_in(results), .settings = {.model = model_settings_in(settings.at("model"))}};
-    ProbeQuestions& q = result.settings.questions;
-    read_json(questions.at("kind"), q.probe);
-    read_json(questions.at("chat"), q.chat);
-    read_json(questions.at("seed"), q.question_seed);
-    read_json(questions.at("questions"), q.questions);
-    read_json(settings.at("lengths"), result.settings.lengths);
+    ProbeResult result{.provenance = provenance_in(results)};
+    read_json(results.at("settings"), result.settings);
     result.lengths = lengths_in(results, result.settings);
     return result;
   });

@@ -7,7 +7,212 @@
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "sharpmax/error.h"
+#include "statistics/significance.h"
 #include "theory/dispersion.h"
+
+namespace sharpmax::audit {
+namespace {
+
+constexpr int kDampings = 21;
+
+// Least squares of y against x over the points where both are finite; NaN for fewer than two.
+template <class X, class Y>
+double slope_of(std::size_t count, const X& x, const Y& y) {
+  double n = 0, sum_x = 0, sum_y = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!std::isfinite(y(i))) continue;
+    ++n;
+    sum_x += x(i);
+    sum_y += y(i);
+  }
+  double xx = 0, xy = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!std::isfinite(y(i))) continue;
+    xx += (x(i) - sum_x / n) * (x(i) - sum_x / n);
+    xy += (x(i) - sum_x / n) * (y(i) - sum_y / n);
+  }
+  return n < 2 || xx == 0 ? kNaN : xy / xx;
+}
+
+Curve first_of(std::span<const double> lengths, const std::vector<double>& values, std::size_t count) {
+  return {lengths.first(count), std::span(values).first(count)};
+}
+
+// ln forecast - ln measured, of every head that has values there.
+std::vector<double> misses(std::span<const double> lengths, std::span<const std::vector<double>> values,
+                           std::size_t from, std::size_t to, double damping) {
+  std::vector<double> off;
+  for (const auto& head : values) {
+    if (!(head[from] > 0) || !(head[to] > 0)) continue;
+    off.push_back(std::abs(std::log(forecast(first_of(lengths, head, from + 1), lengths[to], damping)) -
+                           std::log(head[to])));
+  }
+  return off;
+}
+
+}  // namespace
+
+double power_slope(const Curve& curve) {
+  const double slope = slope_of(
+      curve.lengths.size(), [&](std::size_t i) { return std::log(curve.lengths[i]); },
+      [&](std::size_t i) { return curve.values[i] > 0 ? std::log(curve.values[i]) : kNaN; });
+  return std::isnan(slope) ? 0.0 : slope;
+}
+
+double log_slope(const Curve& curve) {
+  return slope_of(
+      curve.lengths.size(), [&](std::size_t i) { return std::log(curve.lengths[i]); },
+      [&](std::size_t i) { return curve.values[i]; });
+}
+
+double forecast(const Curve& curve, double length, double damping) {
+  for (std::size_t i = curve.lengths.size(); i-- > 0;) {
+    if (!(curve.values[i] > 0)) continue;
+    const double change = damping * power_slope(curve) * (std::log(length) - std::log(curve.lengths[i]));
+    return std::min(1.0, curve.values[i] * std::exp(change));  // of weights: no more than all
+  }
+  return kNaN;
+}
+
+double choose_damping(std::span<const double> lengths, std::span<const std::vector<double>> values) {
+  double best = 0, least = std::numeric_limits<double>::infinity();
+  for (int step = 0; step < kDampings; ++step) {
+    const double damping = static_cast<double>(step) / (kDampings - 1);
+    double sum = 0;
+    bool any = false;
+    for (std::size_t from = 1; from + 1 < lengths.size(); ++from) {  // a slope takes two lengths
+      for (std::size_t to = from + 1; to < lengths.size(); ++to) {
+        if (lengths[to] < 2 * lengths[from]) continue;
+        std::vector<double> off = misses(lengths, values, from, to, damping);
+        if (off.empty()) continue;
+        any = true;
+        sum += quantile(off, 0.5);
+      }
+    }
+    if (any && sum < least) {
+      least = sum;
+      best = damping;
+    }
+  }
+  return best;
+}
+
+ForecastErrors check_forecast(std::span<const double> lengths, std::span<const std::vector<double>> values,
+                              std::size_t from, std::size_t to) {
+  ForecastErrors errors{.from = static_cast<std::int64_t>(lengths[from]),
+                        .to = static_cast<std::int64_t>(lengths[to])};
+  std::vector<std::vector<double>> known;
+  for (const auto& head : values)
+    known.emplace_back(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(from + 1));
+  errors.damping = choose_damping(lengths.first(from + 1), known);
+  const auto fill = [&](double damping, double& median, double& high) {
+    std::vector<double> off = misses(lengths, values, from, to, damping);
+    errors.heads = static_cast<std::int64_t>(off.size());
+    median = std::exp(quantile(off, 0.5));
+    high = std::exp(quantile(off, 0.9));
+  };
+  fill(errors.damping, errors.ours, errors.ours_90);
+  fill(0.0, errors.no_change, errors.no_change_90);
+  fill(1.0, errors.power_law, errors.power_law_90);
+  return errors;
+}
+
+}  // namespace sharpmax::audit
+
+namespace sharpmax {
+
+std::string_view name_of(HeadKind kind) {
+  switch (kind) {
+    case HeadKind::sink:
+      return "sink";
+    case HeadKind::local:
+      return "local";
+    case HeadKind::sharp:
+      return "sharp";
+    case HeadKind::dispersing:
+      return "dispersing";
+    case HeadKind::mixed:
+      return "mixed";
+  }
+  return "mixed";
+}
+
+namespace audit {
+
+HeadKind kind_of(const KindSigns& signs, const Thresholds& t) {
+  if (signs.first > t.sink) return HeadKind::sink;
+  if (signs.near_outside > t.local) return HeadKind::local;
+  if (signs.peak_outside > t.sharp) return HeadKind::sharp;
+  if (signs.peak_outside < t.blunt || signs.entropy_slope > t.dispersing) return HeadKind::dispersing;
+  return HeadKind::mixed;
+}
+
+}  // namespace audit
+
+}  // namespace sharpmax
+
+namespace sharpmax::audit {
+namespace {
+
+// Rows of one head that one run holds, by excerpt and place.
+struct Run {
+  std::size_t excerpt;
+  std::size_t first, count;
+};
+
+std::vector<Run> runs_of(std::span<const KeptRows* const> excerpts) {
+  std::vector<Run> runs;
+  for (std::size_t e = 0; e < excerpts.size(); ++e) {
+    const auto& positions = excerpts[e]->positions;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      if (i == 0 || positions[i] / kRowsRunLength != positions[i - 1] / kRowsRunLength) runs.push_back({e, i, 0});
+      ++runs.back().count;
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+double quantile(std::span<double> values, double share) {
+  const auto end = std::partition(values.begin(), values.end(), [](double x) { return !std::isnan(x); });
+  const auto count = static_cast<std::size_t>(end - values.begin());
+  if (count == 0) return std::numeric_limits<double>::quiet_NaN();
+  const double place = share * static_cast<double>(count - 1);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(place);
+  std::nth_element(values.begin(), at, end);
+  if (at + 1 == end) return *at;
+  const double next = *std::min_element(at + 1, end);
+  return *at + (place - std::floor(place)) * (next - *at);
+}
+
+HeadSummary summarise(std::span<const KeptRows* const> excerpts, std::int64_t heads, std::int64_t layer,
+                      std::int64_t head) {
+  HeadSummary summary;
+  const std::vector<Run> runs = runs_of(excerpts);
+  std::vector<double> all, part, medians;
+  for (std::size_t field = 0; field < kRowFields; ++field) {
+    all.clear();
+    medians.clear();
+    for (const Run& run : runs) {
+      part.clear();
+      for (std::size_t i = run.first; i < run.first + run.count; ++i)
+        part.push_back(excerpts[run.excerpt]->row(heads, layer, head, i)[field]);
+      all.insert(all.end(), part.begin(), part.end());
+      if (const double median = quantile(part, 0.5); !std::isnan(median)) medians.push_back(median);
+    }
+    if (field >= kPlainFields) {
+      summary.gap_counts[field - kPlainFields] = quantile(all, 0.5);
+      continue;
+    }
+    const Interval interval = median_interval(medians);
+    summary.fields[field] = {quantile(all, 0.5), quantile(all, 0.25), quantile(all, 0.75), interval.low,
+                             interval.high};
+  }
+  return summary;
+}
+
+}  // namespace sharpmax::audit
 
 namespace sharpmax {
 
@@ -160,4 +365,5 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
 }
 
 }  // namespace audit
+
 }  // namespace sharpmax

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "audit/measure/six_digits.h"
 #include "base/in_quotes.h"
 #include "job/json_members.h"
 

@@ -128,7 +128,7 @@ std::string kind_of(const GgufValue& value) {
 
 [[noreturn]] void refuse(std::string_view file, const GgufEntry& entry, std::string_view wanted) {
   throw Error(ErrorCode::bad_file,
-              fmt::format("{}: at byte {}: {} is {}; wanted {}", file, entry.value.offset,
+              fmt::format("{}: at byte {}: {} is {}; expected {}", file, entry.value.offset,
                           in_quotes(entry.key), kind_of(entry.value), wanted));
 }
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "model/tensor/stored_tensor.h"
-#include "storage/mapped_file.h"
+#include "storage/files.h"
 
 namespace sharpmax::model {
 

@@ -48,12 +48,12 @@ class HeaderReader {
  private:
   void read_opening() {
     if (const auto magic = as_text(cursor_.bytes(4, "the magic word")); magic != "GGUF")
-      cursor_.fail(0, fmt::format("the file opens with {}; wanted 'GGUF'", in_quotes(magic)));
+      cursor_.fail(0, fmt::format("the file opens with {}; expected 'GGUF'", in_quotes(magic)));
     header_.version = cursor_.number<std::uint32_t>("the version");
     if (header_.version != 0 && (header_.version & 0xffff) == 0)
-      cursor_.fail(4, "the file is big-endian; wanted little-endian");
+      cursor_.fail(4, "the file is big-endian; expected little-endian");
     if (header_.version != 2 && header_.version != 3)
-      cursor_.fail(4, fmt::format("the file has version {}; wanted 2 or 3", header_.version));
+      cursor_.fail(4, fmt::format("the file has version {}; expected 2 or 3", header_.version));
   }
 
   void read_entries(std::uint64_t count) {
@@ -70,7 +70,7 @@ class HeaderReader {
     const std::uint64_t at = cursor_.at();
     const auto number = cursor_.number<std::uint32_t>("the type of a value");
     if (number > static_cast<std::uint32_t>(GgufType::float64))
-      cursor_.fail(at, fmt::format("{} of {} has type {}; wanted 0 to {}", what, in_quotes(key), number,
+      cursor_.fail(at, fmt::format("{} of {} has type {}; expected 0 to {}", what, in_quotes(key), number,
                                    static_cast<std::uint32_t>(GgufType::float64)));
     return static_cast<GgufType>(number);
   }
@@ -95,7 +95,7 @@ class HeaderReader {
   void read_array(std::string_view key, GgufValue& value) {
     if (value.element == GgufType::array)
       cursor_.fail(cursor_.at() - 4,
-                   fmt::format("{} is an array of arrays; wanted one of values", in_quotes(key)),
+                   fmt::format("{} is an array of arrays; expected one of values", in_quotes(key)),
                    ErrorCode::unsupported);
     const bool texts = value.element == GgufType::string;
     const std::uint64_t least = texts ? kLeastText : size_of(value.element);
@@ -114,7 +114,7 @@ class HeaderReader {
                                   [](std::byte b) { return std::to_integer<int>(b) > 1; });
     if (bad != value.bytes.end())
       cursor_.fail(value.offset + static_cast<std::uint64_t>(bad - value.bytes.begin()),
-                   fmt::format("{} has the truth value {}; wanted 0 or 1", in_quotes(key),
+                   fmt::format("{} has the truth value {}; expected 0 or 1", in_quotes(key),
                                std::to_integer<int>(*bad)));
   }
 
@@ -124,10 +124,10 @@ class HeaderReader {
       const GgufValue& value = entry.value;
       if (value.type != GgufType::uint32)
         cursor_.fail(value.offset,
-                     fmt::format("{} is of type {}; wanted uint32", kAlignmentKey, name_of(value.type)));
+                     fmt::format("{} is of type {}; expected uint32", kAlignmentKey, name_of(value.type)));
       header_.alignment = stored<std::uint32_t>(value.bytes.data());
       if (!std::has_single_bit(header_.alignment) || header_.alignment > kAlignmentLimit)
-        cursor_.fail(value.offset, fmt::format("{} is {}; wanted a power of two, {} at most", kAlignmentKey,
+        cursor_.fail(value.offset, fmt::format("{} is {}; expected a power of two, {} at most", kAlignmentKey,
                                                header_.alignment, kAlignmentLimit));
     }
   }
@@ -148,7 +148,7 @@ class HeaderReader {
       tensor.offset = cursor_.number<std::uint64_t>("a tensor's offset");
       if (tensor.offset % header_.alignment != 0)
         cursor_.fail(cursor_.at() - 8,
-                     fmt::format("tensor {} lies at {} of the data; wanted a multiple of {}",
+                     fmt::format("tensor {} lies at {} of the data; expected a multiple of {}",
                                  in_quotes(tensor.name), tensor.offset, header_.alignment));
       descriptions_.push_back(std::move(tensor));
     }
@@ -158,12 +158,12 @@ class HeaderReader {
     const std::uint64_t at = cursor_.at();
     const auto rank = cursor_.number<std::uint32_t>("a tensor's rank");
     if (rank > kMaxRank)
-      cursor_.fail(at, fmt::format("tensor {} has {} dimensions; wanted {} at most", in_quotes(tensor.name),
+      cursor_.fail(at, fmt::format("tensor {} has {} dimensions; expected {} at most", in_quotes(tensor.name),
                                    rank, kMaxRank));
     for (std::uint32_t i = 0; i < rank; ++i) {
       const auto extent = cursor_.number<std::uint64_t>("a tensor's shape");
       if (extent == 0 || extent > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        cursor_.fail(cursor_.at() - 8, fmt::format("tensor {} has an extent of {}; wanted 1 to 2^63 - 1",
+        cursor_.fail(cursor_.at() - 8, fmt::format("tensor {} has an extent of {}; expected 1 to 2^63 - 1",
                                                    in_quotes(tensor.name), extent));
       tensor.shape.push_back(static_cast<std::int64_t>(extent));
     }

@@ -10,7 +10,7 @@
 #include "base/counting_iterator.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
-#include "storage/mapped_file.h"
+#include "storage/files.h"
 
 namespace sharpmax::model {
 
@@ -21,9 +21,9 @@ json parse_json_object(std::string_view text, std::string_view name, const JsonL
     throw Error(ErrorCode::bad_file, fmt::format("{}: at byte {}: {}", name, at, what));
   };
   if (text.size() > limits.bytes)
-    fail(limits.bytes, fmt::format("the file has {} bytes; wanted {} at most", text.size(), limits.bytes));
+    fail(limits.bytes, fmt::format("the file has {} bytes; expected {} at most", text.size(), limits.bytes));
   // The parser would take it for the end of the text.
-  if (const auto zero = text.find('\0'); zero != text.npos) fail(zero, "found a zero byte; wanted JSON");
+  if (const auto zero = text.find('\0'); zero != text.npos) fail(zero, "found a zero byte; expected JSON");
 
   const char* furthest = text.data();
   const auto here = [&] { return static_cast<std::uint64_t>(furthest - text.data()); };
@@ -49,7 +49,7 @@ json parse_json_object(std::string_view text, std::string_view name, const JsonL
   } catch (const json::out_of_range&) {
     fail(here(), "found a number that is too large");
   }
-  if (!found.is_object()) fail(0, fmt::format("found {}; wanted an object", found.type_name()));
+  if (!found.is_object()) fail(0, fmt::format("found {}; expected an object", found.type_name()));
   return found;
 }
 

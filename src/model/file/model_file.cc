@@ -1,15 +1,172 @@
 #include "model/file/model_file.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
 
+#include "base/in_quotes.h"
+#include "model/file/json_file.h"
 #include "sharpmax/error.h"
-#include "storage/digest.h"
-#include "storage/mapped_file.h"
+#include "storage/files.h"
 
 namespace sharpmax::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An index has a line for every tensor: the format's own limit for as much is 100 MB.
+constexpr JsonLimits kIndexLimits = {.bytes = kSafetensorHeaderLimit, .depth = 8};
+constexpr std::string_view kIndexEnding = ".safetensors.index.json";
+constexpr std::string_view kTensorEnding = ".safetensors";
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw Error(ErrorCode::bad_file, fmt::format("{}: {}", name, what));
+}
+
+bool is_index(const fs::path& path) { return path.extension() == ".json"; }
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// The one file in `folder` whose name ends so; empty where there is none.
+fs::path only_file(const fs::path& folder, std::string_view ending) {
+  fs::path found;
+  std::error_code failure;
+  for (auto at = fs::directory_iterator(folder, failure); !failure && at != fs::directory_iterator();
+       at.increment(failure)) {
+    if (!at->path().filename().string().ends_with(ending)) continue;
+    if (!found.empty())
+      fail(folder.string(), fmt::format("holds several files that end in {}; name one of them", ending));
+    found = at->path();
+  }
+  if (failure)
+    throw Error(ErrorCode::io, fmt::format("{} could not be listed: {}", folder.string(), failure.message()));
+  return found;
+}
+
+// In the order in which transformers looks.
+fs::path choose_in(const fs::path& folder) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+    if (is_there(folder / name)) return folder / name;
+  for (const std::string_view ending : {kIndexEnding, kTensorEnding})
+    if (fs::path found = only_file(folder, ending); !found.empty()) return found;
+  fail(folder.string(), "holds no .safetensors file and no index of such files");
+}
+
+// A name from a file becomes part of a path: it must be the plain name of a file in the same folder.
+void check_shard_name(const std::string& index, const std::string& name) {
+  const bool plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+  if (!plain || !name.ends_with(kTensorEnding))
+    fail(index,
+         fmt::format("weight_map names the file {}; expected the plain name of a .safetensors file beside it",
+                     in_quotes(name)));
+}
+
+// tensor -> file
+std::map<std::string, std::string> read_weight_map(const fs::path& path) {
+  const std::string index = path.string();
+  const nlohmann::json found = read_json_object(path, kIndexLimits);
+  const auto map = found.find("weight_map");
+  if (map == found.end() || !map->is_object()) fail(index, "has no object weight_map; expected tensor: file");
+  std::map<std::string, std::string> files;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string())
+      fail(index, fmt::format("weight_map has {} for {}; expected the name of a file", file.type_name(),
+                              in_quotes(tensor)));
+    check_shard_name(index, file.get<std::string>());
+    files.emplace(tensor, file.get<std::string>());
+  }
+  if (files.empty()) fail(index, "weight_map is empty; expected at least one tensor");
+  return files;
+}
+
+std::optional<TensorType> type_of(SafetensorType type) {
+  switch (type) {
+    case SafetensorType::f32:
+      return TensorType::f32;
+    case SafetensorType::f16:
+      return TensorType::f16;
+    case SafetensorType::bf16:
+      return TensorType::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+SafetensorsFolder::SafetensorsFolder(const fs::path& path, ForeignTypes foreign) : name_(path.string()) {
+  std::error_code ignored;
+  const bool folder = fs::is_directory(path, ignored);
+  const fs::path chosen = folder ? choose_in(path) : path;
+  folder_ = chosen.has_parent_path() ? chosen.parent_path() : fs::path(".");
+  if (is_index(chosen))
+    open_shards(chosen);
+  else
+    shards_.emplace_back(chosen);
+  collect_tensors(foreign);
+  if (const fs::path beside = folder_ / "config.json"; is_there(beside))
+    configuration_ = std::make_unique<nlohmann::json>(read_json_object(beside));
+}
+
+SafetensorsFolder::~SafetensorsFolder() = default;
+SafetensorsFolder::SafetensorsFolder(SafetensorsFolder&&) noexcept = default;
+SafetensorsFolder& SafetensorsFolder::operator=(SafetensorsFolder&&) noexcept = default;
+
+// The index and its files must say the same: no tensor missing, none that the index does not name.
+void SafetensorsFolder::open_shards(const fs::path& index) {
+  const auto weight_map = read_weight_map(index);
+  std::map<std::string, std::size_t> opened;
+  for (const auto& [tensor, file] : weight_map) {
+    const auto [place, fresh] = opened.try_emplace(file, shards_.size());
+    if (fresh) shards_.emplace_back(folder_ / file);
+    if (!shards_[place->second].find(tensor))
+      fail(index.string(), fmt::format("weight_map has tensor {} in {}, which has no such tensor",
+                                       in_quotes(tensor), in_quotes(file)));
+  }
+  for (const auto& [file, place] : opened) {
+    for (const SafetensorEntry& entry : shards_[place].tensors()) {
+      const auto named = weight_map.find(entry.name);
+      if (named == weight_map.end() || named->second != file)
+        fail(shards_[place].name(),
+             fmt::format("at byte {}: tensor {} is here, but weight_map has it {}", entry.name_offset,
+                         in_quotes(entry.name), named == weight_map.end() ? "nowhere" : "in another file"));
+    }
+  }
+}
+
+void SafetensorsFolder::collect_tensors(ForeignTypes foreign) {
+  for (const SafetensorsFile& shard : shards_) {
+    for (const SafetensorEntry& entry : shard.tensors()) {
+      const auto type = type_of(entry.type);
+      if (type && entry.elements > 0) {
+        tensors_.push_back({entry.name, *type, entry.shape, shard.bytes(entry), entry.begin});
+        continue;
+      }
+      if (entry.type == SafetensorType::f64 && foreign == ForeignTypes::refuse)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{}: at byte {}: tensor {} is of type F64; expected F32, F16 or BF16",
+                                shard.name(), entry.name_offset, in_quotes(entry.name)));
+      foreign_tensors_.push_back(
+          {entry.name, sharpmax::name_of(entry.type), entry.shape, entry.end - entry.begin, entry.begin});
+    }
+  }
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  std::sort(tensors_.begin(), tensors_.end(), by_name);
+  std::sort(foreign_tensors_.begin(), foreign_tensors_.end(), by_name);
+}
+
+const StoredTensor* SafetensorsFolder::find_tensor(std::string_view name) const noexcept {
+  const auto found = std::lower_bound(
+      tensors_.begin(), tensors_.end(), name,
+      [](const StoredTensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return found == tensors_.end() || found->name != name ? nullptr : &*found;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,14 +187,27 @@ void refuse_parts(const GgufFile& file) {
   const std::int64_t parts = file.integer("split.count").value_or(1);
   if (parts > 1)
     throw Error(ErrorCode::unsupported,
-                fmt::format("{}: one of {} files that make up a model; wanted them merged into one",
+                fmt::format("{}: one of {} files that make up a model; expected them merged into one",
                             file.name(), parts));
+}
+
+// "Org/Name" on a hub, which looks like a path.
+bool is_name_on_a_hub(const fs::path& path) {
+  const std::string text = path.string();
+  const bool one_slash = std::count(text.begin(), text.end(), '/') == 1 && text.front() != '/' && text.back() != '/';
+  const fs::path ending = path.extension();
+  return one_slash && text.front() != '.' && text.front() != '~' && ending != ".gguf" && ending != ".safetensors" &&
+         ending != ".json";
 }
 
 }  // namespace
 
 ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
   std::error_code ignored;
+  if (!fs::exists(path, ignored) && is_name_on_a_hub(path))
+    throw Error(ErrorCode::io, fmt::format("{0}: there is no such file or folder; if it is the name of a model on Hugging Face, "
+                                           "download it first (hf download {0} --local-dir FOLDER) and give the folder",
+                                           path.string()));
   if (fs::is_directory(path, ignored)) return SafetensorsFolder(path, foreign);
   switch (kind_of(MappedFile(path).bytes())) {
     case Kind::gguf: {
@@ -49,7 +219,7 @@ ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
       throw Error(
           ErrorCode::bad_file,
           fmt::format("{}: a pickle or an archive of PyTorch, which could run any program and is never read; "
-                      "wanted GGUF or safetensors",
+                      "expected GGUF or safetensors",
                       path.string()));
     case Kind::unknown:
       throw Error(ErrorCode::bad_file,

@@ -1,17 +1,61 @@
-// Either kind of model file, told apart by what is in it, not by its name.
+// A model file: GGUF, or a folder as Hugging Face saves it. Its content decides which.
 #pragma once
+
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "model/file/gguf.h"
-#include "model/file/safetensors_folder.h"
+#include "model/tensor/stored_tensor.h"
+#include "storage/safetensors.h"
 
 namespace sharpmax::model {
+
+// A model as Hugging Face saves it: config.json, tensors in one .safetensors file or in shards with an index,
+// and tokenizer.json beside them.
+
+class SafetensorsFolder {
+ public:
+  // A folder, its index (*.safetensors.index.json), or one .safetensors file: what lies beside it belongs to
+  // it.
+  explicit SafetensorsFolder(const std::filesystem::path& path, ForeignTypes foreign = ForeignTypes::refuse);
+  ~SafetensorsFolder();
+  SafetensorsFolder(SafetensorsFolder&&) noexcept;
+  SafetensorsFolder& operator=(SafetensorsFolder&&) noexcept;
+
+  const std::string& name() const noexcept { return name_; }
+  std::span<const StoredTensor> tensors() const noexcept { return tensors_; }  // of all shards, by name
+  // What is no weight: integer and truth-value buffers (GPT-2's masks, positions), tensors without elements.
+  // With ForeignTypes::keep float64 is here too, which is else refused.
+  std::span<const ForeignTensor> foreign_tensors() const noexcept { return foreign_tensors_; }
+  std::span<const SafetensorsFile> shards() const noexcept { return shards_; }
+  const StoredTensor* find_tensor(std::string_view name) const noexcept;
+  // The object in config.json; null where there is no such file.
+  const nlohmann::json* configuration() const noexcept { return configuration_.get(); }
+  const std::filesystem::path& folder() const noexcept { return folder_; }  // for tokenizer.json
+
+ private:
+  void open_shards(const std::filesystem::path& index);
+  void collect_tensors(ForeignTypes foreign);
+
+  std::string name_;
+  std::filesystem::path folder_;
+  std::vector<SafetensorsFile> shards_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<ForeignTensor> foreign_tensors_;
+  std::unique_ptr<nlohmann::json> configuration_;
+};
+
+// Either kind of model file, told apart by what is in it, not by its name.
 
 using ModelFile = std::variant<GgufFile, SafetensorsFolder>;
 
@@ -38,7 +82,7 @@ inline const StoredTensor* find_tensor(const ModelFile& file, std::string_view n
 // lines "DIGEST  NAME\n" of its config.json, its tokenizer.json (where they are there) and its .safetensors
 // files, in the order of their names:
 //
-//   LC_ALL=C; sha256sum config.json *.safetensors tokenizer.json | sort -k 2 | sha256sum   (docs/models.md)
+//   LC_ALL=C; sha256sum config.json *.safetensors tokenizer.json | sort -k 2 | sha256sum   (docs/reference/models.md)
 
 // `on_bytes` hears how many of how many bytes were read, and may throw to end it.
 using ChecksumListener = std::function<void(std::uint64_t done, std::uint64_t whole)>;

@@ -12,7 +12,6 @@
 #include "job/words.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "model/tokenizer/chat.h"
 #include "storage/files.h"
 
@@ -118,37 +117,15 @@ GenerateResult generate(const GenerateRequest& request, Listener& listener) {
 }
 
 Json to_json(const GenerateResult& result) {
-  return {{"schema", kGenerateSchema},
-          {"command", result.command},
-          {"model", result.model ? to_json(*result.model) : Json()},
-          {"sampling",
-           {{"temperature", result.temperature},
-            {"top_k", result.top_k},
-            {"top_p", result.top_p},
-            {"seed", result.seed}}},
-          {"prompt_tokens", result.prompt_tokens},
-          {"tokens", result.tokens},
-          {"text", result.text},
-          {"ending", result.ending},
-          {"seconds", {{"prompt", result.prompt_seconds}, {"generated", result.generated_seconds}}}};
+  Json json{{"schema", kGenerateSchema}};
+  GenerateResult::each_member(result, internal::Writer{json});
+  return json;
 }
 
 GenerateResult generate_result(const Json& json) {
   return read_results(json, kGenerateSchema, [](const Json& results) {
     GenerateResult result;
-    read_json(results.at("command"), result.command);
-    if (!results.at("model").is_null()) result.model = model_settings_in(results.at("model"));
-    const Json &sampling = results.at("sampling"), &seconds = results.at("seconds");
-    read_json(sampling.at("temperature"), result.temperature);
-    read_json(sampling.at("top_k"), result.top_k);
-    read_json(sampling.at("top_p"), result.top_p);
-    read_json(sampling.at("seed"), result.seed);
-    read_json(results.at("prompt_tokens"), result.prompt_tokens);
-    read_json(results.at("tokens"), result.tokens);
-    read_json(results.at("text"), result.text);
-    read_json(results.at("ending"), result.ending);
-    read_json(seconds.at("prompt"), result.prompt_seconds);
-    read_json(seconds.at("generated"), result.generated_seconds);
+    read_json(results, result);
     return result;
   });
 }

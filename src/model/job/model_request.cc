@@ -1,16 +1,20 @@
 #include "model/job/model_request.h"
 
 #include <fmt/format.h>
-
-#include <chrono>
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/in_quotes.h"
 #include "job/json_members.h"
 #include "job/words.h"
-#include "machine/available_memory.h"
+#include "machine/machine_limits.h"
 #include "model/file/model_file.h"
+#include "model/tokenizer/utf8.h"
 #include "model/transformer/normalizer_table.h"
 #include "storage/files.h"
 
@@ -23,7 +27,7 @@ CacheType cache_type(const std::string& name) {
   return name == "float16" ? CacheType::float16 : CacheType::float32;
 }
 
-// A model that does not run here is a file that is not what was wanted, as one that is broken.
+// A model that does not run here is a file that is not what was expected, as one that is broken.
 Model opened(const std::string& path) {
   try {
     return Model(path);
@@ -166,43 +170,6 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
 }  // namespace sharpmax::model
 
 namespace sharpmax {
-namespace {
-
-template <class Settings, class Visit>
-void each_plain_member(Settings& s, const Visit& visit) {
-  visit("file", s.file);
-  visit("sha256", s.sha256);
-  visit("architecture", s.architecture);
-  visit("layers", s.layers);
-  visit("heads", s.heads);
-  visit("kv_heads", s.kv_heads);
-  visit("head_width", s.head_width);
-  visit("width", s.width);
-  visit("vocabulary", s.vocabulary);
-  visit("trained_context", s.trained_context);
-  visit("cache", s.cache);
-  visit.optional("normalizer", s.normalizer);
-}
-
-}  // namespace
-
-Json to_json(const ModelSettings& settings) {
-  Json json = Json::object();
-  each_plain_member(settings, internal::Writer{json});
-  if (settings.normalizers) json["normalizers"] = Json::parse(*settings.normalizers);
-  json["rope_scaling"] = json_of(settings.rope_scaling);
-  json["rope_base"] = json_of(settings.rope_base);
-  return json;
-}
-
-ModelSettings model_settings_in(const Json& json) {
-  ModelSettings settings;
-  each_plain_member(settings, internal::Reader{json});
-  if (const auto table = json.find("normalizers"); table != json.end()) settings.normalizers = table->dump();
-  read_json(json.at("rope_scaling"), settings.rope_scaling);
-  read_json(json.at("rope_base"), settings.rope_base);
-  return settings;
-}
 
 Model::Model(const ModelRequest& request)
     : path_(request.model), model_(std::make_shared<const model::Model>(model::open_model(request))) {}
@@ -221,3 +188,80 @@ ModelRequest Model::request() const {
 }
 
 }  // namespace sharpmax
+namespace sharpmax::model {
+namespace {
+
+constexpr std::uint64_t kPrime = 0x100000001b3;
+
+void check_utf8(std::string_view text, const std::string& name) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = character_length(text.substr(at));
+    if (length == 0)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: byte {} (0x{:02x}) is not UTF-8; the text must be in UTF-8", name, at,
+                              static_cast<unsigned char>(text[at])));
+    at += length;
+  }
+}
+
+// A text given in the place of its path: a file of that name would be unusual, and is missing.
+void check_is_a_path(const std::string& path) {
+  constexpr std::size_t kLongestName = 255, kShown = 40;
+  const bool like_prose = path.size() > kLongestName || path.find_first_of(" \n") != std::string::npos;
+  std::error_code ignored;
+  if (!like_prose || path == "-" || std::filesystem::exists(path, ignored)) return;
+  throw RequestError(ErrorCode::io, fmt::format("{}: there is no file {}; it takes a path, and the text itself goes into {}",
+                                                named("text"), in_quotes(path.substr(0, kShown)), named("text_string")));
+}
+
+}  // namespace
+
+std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
+  if (request.text.empty() && !request.text_string)
+    throw RequestError(ErrorCode::bad_argument, fmt::format("no text was given; {} must name one", given("text", "FILE")));
+  if (!request.text_string) check_is_a_path(request.text);
+  const std::string text = request.text_string ? *request.text_string : read_text(request.text);
+  check_utf8(text, request.text_string ? "the text" : request.text);
+  const auto special = request.special ? SpecialText::as_tokens : SpecialText::as_text;
+  std::vector<Token> tokens = model.tokenizer().encode(text, special);
+  if (request.tokens) tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(*request.tokens)));
+  if (static_cast<std::int64_t>(tokens.size()) < least)
+    throw Error(ErrorCode::bad_argument,
+                fmt::format("the text has {} tokens; it must have at least {}", tokens.size(), least));
+  return tokens;
+}
+
+std::int64_t tokens_before_text(const Model& model) {
+  const auto& ends = model.tokenizer().ends();
+  return ends.add_begin && ends.begin ? 1 : 0;
+}
+
+std::vector<Token> with_beginning(const Model& model, std::span<const Token> text) {
+  std::vector<Token> all;
+  if (tokens_before_text(model) > 0) all.push_back(*model.tokenizer().ends().begin);
+  all.insert(all.end(), text.begin(), text.end());
+  return all;
+}
+
+std::string token_text(const Model& model, Token token) {
+  try {
+    const std::string bytes = model.tokenizer().bytes_of(token);
+    return bytes.empty() ? std::string(model.tokenizer().text_of(token)) : bytes;  // control tokens have none
+  } catch (const Error&) {  // it has none, or one that we do not know
+    return std::to_string(token);
+  }
+}
+
+std::uint64_t fingerprint_of(std::span<const Token> tokens) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const Token token : tokens) hash = (hash ^ static_cast<std::uint32_t>(token)) * kPrime;
+  return hash;
+}
+
+std::uint64_t fingerprint_with(std::uint64_t hash, std::string_view text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+  return hash;
+}
+
+}  // namespace sharpmax::model

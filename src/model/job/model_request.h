@@ -2,8 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "model/file/model_file.h"
+#include "model/transformer/model.h"
 #include "model/transformer/session.h"
+#include "sharpmax/inspect.h"
 #include "sharpmax/model.h"
 
 namespace sharpmax::model {
@@ -26,16 +32,32 @@ void check_room(const Model& model, const ModelRequest& request, std::int64_t to
 std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& request, std::int64_t tokens,
                                       Listener& listener);
 
-// SHA-256 of the model as model/file/checksum.h has it; tells its progress if that takes over a second.
+// SHA-256 of the model as model/file/model_file.h has it; tells its progress if that takes over a second.
 std::string checksum_of(const ModelFile& file, Listener& listener);
 
 ModelSettings settings_of(const Model& model, const ModelRequest& request, Listener& listener);
 
+// A TextRequest carried out: the tokens of a text, and what tells one text from another.
+
+// Throws Error{bad_argument} for no text and one of fewer than `least` tokens; Error{bad_file} for bytes that are not UTF-8.
+std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least);
+
+// With the token before it that the model expects before a text.
+std::vector<Token> with_beginning(const Model& model, std::span<const Token> text);
+std::int64_t tokens_before_text(const Model& model);
+
+// What a token stands for in a text; its number if the model has no tokenizer.
+std::string token_text(const Model& model, Token token);
+
+// FNV-1a, to tell whether a resumed job reads the same: of tokens, and of any text on top.
+std::uint64_t fingerprint_of(std::span<const Token> tokens);
+std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::string_view text);
+
+// Parts of inspect() that have a file of their own.
+
+// The format's own metadata, whole.
+Json metadata_json(const ModelFile& file);
+// Weights that are NaN or infinite, by tensor.
+InspectResult::Check check_weights(const ModelFile& file, int threads, Listener& listener);
+
 }  // namespace sharpmax::model
-
-namespace sharpmax {
-
-Json to_json(const ModelSettings& settings);
-ModelSettings model_settings_in(const Json& json);
-
-}  // namespace sharpmax

@@ -13,9 +13,8 @@
 #include "job/json_members.h"
 #include "job/saved_results.h"
 #include "job/words.h"
-#include "model/generation/perplexity.h"
+#include "model/generation/generate.h"
 #include "model/job/model_request.h"
-#include "model/job/text_request.h"
 #include "storage/files.h"
 
 namespace sharpmax {
@@ -45,15 +44,6 @@ std::string progress_sentence(std::int64_t done, std::int64_t total, double seco
                      duration(static_cast<double>(total - done) / std::max(per_second, 1e-9)));
 }
 
-Json to_json(const PerplexitySettings& settings) {
-  return {{"model", to_json(settings.model)},
-          {"text", settings.text},
-          {"tokens", settings.tokens},
-          {"fingerprint", settings.fingerprint},
-          {"length", settings.length},
-          {"special", settings.special}};
-}
-
 Json bucket_json(const PositionBucket& b) {
   return {{"from", b.from}, {"to", b.to},     {"tokens", b.tokens}, {"loss", b.loss},
           {"low", b.low},   {"high", b.high}, {"perplexity", std::exp(b.loss)}};
@@ -63,7 +53,7 @@ std::vector<ChunkLosses> saved_chunks(const PerplexityRequest& request, const Pe
   std::vector<ChunkLosses> chunks;
   const std::string& file = request.saving.json;
   if (!request.saving.resume || !std::filesystem::exists(file)) return chunks;
-  resume_from(file, kPerplexitySchema, to_json(settings), [&](const Json& json) { read_json(json.at("chunks"), chunks); });
+  resume_from(file, kPerplexitySchema, json_of(settings), [&](const Json& json) { read_json(json.at("chunks"), chunks); });
   const std::int64_t most = chunks_of(settings.tokens, settings.length);
   if (static_cast<std::int64_t>(chunks.size()) > most)
     throw Error(ErrorCode::bad_file, fmt::format("{}: it has {} chunks; it must have at most {}", file, chunks.size(), most));
@@ -131,7 +121,7 @@ PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener
 
 Json to_json(const PerplexityResult& result) {
   Json json = header_of(kPerplexitySchema, result.provenance);
-  json["settings"] = to_json(result.settings);
+  json["settings"] = json_of(result.settings);
   json["complete"] = result.complete;
   json["seconds"] = result.seconds;
   if (!result.chunks.empty()) {
@@ -146,14 +136,8 @@ Json to_json(const PerplexityResult& result) {
 
 PerplexityResult perplexity_result(const Json& json) {
   return read_results(json, kPerplexitySchema, [](const Json& results) {
-    const Json& settings = results.at("settings");
-    PerplexityResult result{.provenance = provenance_in(results),
-                            .settings = {.model = model_settings_in(settings.at("model"))}};
-    read_json(settings.at("text"), result.settings.text);
-    read_json(settings.at("tokens"), result.settings.tokens);
-    read_json(settings.at("fingerprint"), result.settings.fingerprint);
-    read_json(settings.at("length"), result.settings.length);
-    read_json(settings.at("special"), result.settings.special);
+    PerplexityResult result{.provenance = provenance_in(results)};
+    read_json(results.at("settings"), result.settings);
     read_json(results.at("complete"), result.complete);
     read_json(results.at("seconds"), result.seconds);
     read_json(results.at("chunks"), result.chunks);

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/vocabulary.h"
 
 namespace sharpmax::model {
 

@@ -142,7 +142,7 @@ MergeList merges_of(const GgufVocabulary& parts) {
     const std::size_t space = both.find(' ', 1);  // in first place it would leave nothing on the left
     if (space == std::string::npos || space + 1 == both.size())
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: merge {} is {}; wanted two tokens with a space between", parts.file, i,
+                  fmt::format("{}: merge {} is {}; expected two tokens with a space between", parts.file, i,
                               in_quotes(both)));
     merges.emplace_back(both.substr(0, space), both.substr(space + 1));
   }

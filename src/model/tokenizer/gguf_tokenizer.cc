@@ -107,18 +107,18 @@ GgufTokenizer::GgufTokenizer(GgufVocabulary& parts, const GgufDefaults& defaults
 void GgufTokenizer::read_types(const std::vector<std::int64_t>& types) {
   const auto count = static_cast<std::size_t>(vocabulary_.size());
   if (!types.empty() && types.size() != count)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} token types for {} tokens; wanted one for each",
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} token types for {} tokens; expected one for each",
                                                  file_, types.size(), count));
   types_.assign(count, TokenType::normal);
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (types[i] < 0 || types[i] > static_cast<std::int64_t>(TokenType::byte))
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: token {} has type {}; wanted 0 to 6", file_, i, types[i]));
+                  fmt::format("{}: token {} has type {}; expected 0 to 6", file_, i, types[i]));
     types_[i] = static_cast<TokenType>(types[i]);
     const std::string_view text = vocabulary_.text(static_cast<Token>(i));
     if (types_[i] == TokenType::byte && !byte_named(text))
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: token {} has the type of a byte and the text {}; wanted "
+                  fmt::format("{}: token {} has the type of a byte and the text {}; expected "
                               "one like <0x0A>",
                               file_, i, in_quotes(text)));
   }

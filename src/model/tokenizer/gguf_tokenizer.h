@@ -9,7 +9,6 @@
 
 #include "model/file/gguf.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/vocabulary.h"
 
 namespace sharpmax::model {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/in_quotes.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/utf8.h"
-#include "model/tokenizer/vocabulary.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {

@@ -93,7 +93,7 @@ const json& part(const json& file, const char* name) {
 
 Token checked_id(const json& id, std::size_t below, std::string_view text) {
   if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= below)
-    broken(fmt::format("token {} has the id {}; wanted a whole number below {}", in_quotes(text),
+    broken(fmt::format("token {} has the id {}; expected a whole number below {}", in_quotes(text),
                        in_quotes(id.dump(-1, ' ', true, json::error_handler_t::replace)), below));
   return id.get<Token>();
 }
@@ -138,12 +138,12 @@ MergeList merges_of(const json& file) {
       merges.emplace_back(merge[0].get<std::string>(), merge[1].get<std::string>());
       continue;
     }
-    if (!merge.is_string()) broken(fmt::format("merge {} is no pair of tokens", merges.size()));
+    if (!merge.is_string()) broken(fmt::format("merge {} is not a pair of tokens", merges.size()));
     const auto& both = merge.get_ref<const std::string&>();
     if (both.starts_with("#version")) continue;
     const std::size_t space = both.find(' ');
     if (space == std::string::npos || both.find(' ', space + 1) != std::string::npos)
-      broken(fmt::format("merge {} is {}; wanted two tokens with a space between", merges.size(),
+      broken(fmt::format("merge {} is {}; expected two tokens with a space between", merges.size(),
                          in_quotes(both)));
     merges.emplace_back(both.substr(0, space), both.substr(space + 1));
   }

@@ -11,7 +11,6 @@
 #include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/json_steps.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/vocabulary.h"
 
 namespace sharpmax::model {
 

@@ -95,7 +95,7 @@ class Finder {
  private:
   void check_shape(const StoredTensor& found, const Shape& wanted) const {
     if (found.shape == wanted) return;
-    throw Error(ErrorCode::bad_file, fmt::format("{}: tensor {} at byte {} has shape {}; {} was wanted",
+    throw Error(ErrorCode::bad_file, fmt::format("{}: tensor {} at byte {} has shape {}; {} was expected",
                                                  name_of(file_), in_quotes(found.name), found.offset,
                                                  shape_text(found.shape), shape_text(wanted)));
   }

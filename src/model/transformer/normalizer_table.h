@@ -18,7 +18,7 @@ class NormalizerTable {
   std::int64_t layers() const noexcept { return layers_; }
   std::int64_t heads() const noexcept { return heads_; }
   const AnyNormalizer& at(std::int64_t layer, std::int64_t head) const { return cells_[index(layer, head)]; }
-  // Error{bad_argument} for a head that is not there, or parameters with more than one value.
+  // Error{bad_argument} for a head out of range, or parameters with more than one value.
   void set(std::int64_t layer, std::int64_t head, const AnyNormalizer& normalizer);
   // Parameters may have one value a head.
   void set_layer(std::int64_t layer, const AnyNormalizer& normalizer);

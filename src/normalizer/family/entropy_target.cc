@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "normalizer/softmax_map.h"
-#include "normalizer/temperature_search.h"
 
 namespace sharpmax {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "sharpmax/error.h"
-#include "storage/digest.h"
+#include "storage/files.h"
 
 namespace sharpmax::report {
 namespace {

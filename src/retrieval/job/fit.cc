@@ -12,7 +12,7 @@
 #include "job/words.h"
 #include "retrieval/fit/temperature_fit.h"
 #include "retrieval/job/requests.h"
-#include "retrieval/run/results.h"
+#include "retrieval/run/run.h"
 #include "retrieval/training/head_file.h"
 
 namespace sharpmax {

@@ -5,8 +5,8 @@
 
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "retrieval/run/results.h"
-#include "retrieval/task/settings_json.h"
+#include "retrieval/run/run.h"
+#include "retrieval/task/settings.h"
 
 namespace sharpmax::retrieval {
 namespace {

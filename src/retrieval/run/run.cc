@@ -4,11 +4,7 @@
 
 #include "base/threads.h"
 #include "normalizer/definition.h"
-#include "retrieval/run/progress_meter.h"
-#include "retrieval/run/run_directory.h"
-#include "retrieval/run/run_training.h"
-#include "retrieval/run/score_rows.h"
-#include "retrieval/run/tested_file.h"
+#include "retrieval/run/run_parts.h"
 
 namespace sharpmax::retrieval {
 namespace {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "retrieval/certificate/certificate.h"
-#include "retrieval/testing/evaluation.h"
 #include "retrieval/head/head.h"
 #include "retrieval/task/settings.h"
+#include "retrieval/testing/evaluation.h"
 #include "sharpmax/retrieval.h"
 
 namespace sharpmax::retrieval {
@@ -79,5 +79,21 @@ RunOutcome run(const RunSettings& settings, const RunOptions& options);
 
 // A head that was trained before, certified and tested; nothing is written.
 RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptions& options);
+
+// What a run found: from its outcome to a RetrievalResult, and its JSON as text (schema sharpmax.retrieval/1,
+// docs/reference/retrieval-json.md).
+
+// All but where it comes from.
+RetrievalResult result_of(const RunOutcome& outcome);
+
+MeasuredNormalizer measured(const Measurement& measurement);
+
+inline constexpr const char* kCsvHeader =
+    "arm,seed,normalizer,n,sets,accuracy,accuracy_low,accuracy_high,entropy,peak_weight,right_weight,"
+    "temperature,ranked_first,hard_accuracy,spread,hard_right_rule_right,hard_right_rule_wrong,hard_wrong_rule_right,"
+    "hard_wrong_rule_wrong,largest_peak_weight,weight_bound,bound_violations";
+
+// Readable and small: one element of a list to a line.
+std::string text_of(const Json& results);
 
 }  // namespace sharpmax::retrieval

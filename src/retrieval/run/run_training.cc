@@ -1,4 +1,4 @@
-#include "retrieval/run/run_training.h"
+#include "retrieval/run/run_parts.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/threads.h"
-#include "retrieval/run/progress_meter.h"
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 

@@ -1,4 +1,4 @@
-#include "retrieval/task/settings_json.h"
+#include "retrieval/task/settings.h"
 
 #include <fmt/format.h>
 

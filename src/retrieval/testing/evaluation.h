@@ -46,6 +46,26 @@ struct Measurement {
                       static_cast<double>(sets)
                 : 0.0;
   }
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("normalizer", self.normalizer);
+    visit("n", self.n);
+    visit("sets", self.sets);
+    visit("right", self.right);
+    visit("ranked_first", self.ranked_first);
+    visit("hard_right_rule_right", self.hard_right_rule_right);
+    visit("hard_right_rule_wrong", self.hard_right_rule_wrong);
+    visit("hard_wrong_rule_right", self.hard_wrong_rule_right);
+    visit("hard_wrong_rule_wrong", self.hard_wrong_rule_wrong);
+    visit("entropy", self.entropy);
+    visit("peak_weight", self.peak_weight);
+    visit("right_weight", self.right_weight);
+    visit("temperature", self.temperature);
+    visit("spread", self.spread);
+    visit("largest_peak_weight", self.largest_peak_weight);
+    visit("largest_spread", self.largest_spread);
+  }
 };
 
 // Weights on the largest items of the first few sets, least of them first, so that the largest is at the
@@ -56,6 +76,15 @@ struct HeatMap {
   std::int64_t sets = 0;
   std::int64_t items = 0;
   std::vector<float> weights;  // [sets, items]
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("normalizer", self.normalizer);
+    visit("n", self.n);
+    visit("sets", self.sets);
+    visit("items", self.items);
+    visit("weights", self.weights);
+  }
 };
 
 struct Evaluation {

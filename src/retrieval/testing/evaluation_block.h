@@ -10,7 +10,6 @@
 #include "retrieval/task/task.h"
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/testing/item_kernels.h"
-#include "retrieval/testing/pooling.h"
 #include "retrieval/testing/score_curves.h"
 #include "sharpmax/normalizer.h"
 

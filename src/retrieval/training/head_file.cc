@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "retrieval/task/settings_json.h"
+#include "retrieval/task/settings.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"
 
@@ -117,15 +117,15 @@ class TensorReader {
   // The format's name first: who gives the wrong file shall not hear of checksums.
   void check(std::string_view wanted) const {
     if (!file_.metadata().contains("format"))
-      fail(fmt::format("the metadata have no 'format'; wanted {}", wanted));
+      fail(fmt::format("the metadata have no 'format'; expected {}", wanted));
     if (word("format") != wanted)
-      fail(fmt::format("the format is {}; wanted {}", in_quotes(word("format")), wanted));
+      fail(fmt::format("the format is {}; expected {}", in_quotes(word("format")), wanted));
     std::uint64_t sum = 0;
     for (const SafetensorEntry& tensor : file_.tensors())
       sum += checksum_of(tensor.name, file_.bytes(tensor));
     const std::string found = checksum_of(file_.metadata(), sum);
     if (found != word(kChecksum))
-      fail(fmt::format("at byte 0: the file has checksum {}; wanted {}, as its metadata say: it was damaged",
+      fail(fmt::format("at byte 0: the file has checksum {}; expected {}, as its metadata say: it was damaged",
                        found, in_quotes(word(kChecksum))));
   }
   std::uint64_t whole_number(const std::string& key) const {
@@ -133,7 +133,7 @@ class TensorReader {
     std::uint64_t value = 0;
     const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failed != std::errc{} || stop != text.data() + text.size())
-      fail(fmt::format("the {} is {}; wanted a whole number", key, in_quotes(text)));
+      fail(fmt::format("the {} is {}; expected a whole number", key, in_quotes(text)));
     return value;
   }
   TrainingSettings training() const {
@@ -147,7 +147,7 @@ class TensorReader {
     const SafetensorEntry* entry = file_.find(name);
     if (!entry) fail(fmt::format("there is no tensor {}", in_quotes(name)));
     if (entry->type != type || entry->shape != shape)
-      fail(fmt::format("at byte {}: tensor {} is {} of shape [{}]; wanted {} of shape [{}]",
+      fail(fmt::format("at byte {}: tensor {} is {} of shape [{}]; expected {} of shape [{}]",
                        entry->name_offset, in_quotes(name), name_of(entry->type),
                        fmt::join(entry->shape, ", "), name_of(type), fmt::join(shape, ", ")));
     std::vector<double> values(entry->elements);
@@ -155,7 +155,7 @@ class TensorReader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = type == SafetensorType::f64 ? at<double>(bytes, i) : at<float>(bytes, i);
       if (!std::isfinite(values[i]))
-        fail(fmt::format("at byte {}: tensor {} holds {}; wanted finite numbers",
+        fail(fmt::format("at byte {}: tensor {} holds {}; expected finite numbers",
                          entry->begin + i * size_of(type), in_quotes(name), values[i]));
     }
     return values;

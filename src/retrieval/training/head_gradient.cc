@@ -1,4 +1,4 @@
-#include "retrieval/training/head_gradient.h"
+#include "retrieval/training/training.h"
 
 #include <algorithm>
 #include <cmath>

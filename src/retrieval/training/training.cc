@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "normalizer/definition.h"
-#include "retrieval/training/head_gradient.h"
 #include "retrieval/training/head_kernels.h"
 #include "sharpmax/error.h"
 

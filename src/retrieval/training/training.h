@@ -1,4 +1,4 @@
-// Training one head, step by step, by counter: a state and the settings determine everything after it.
+// Training of one head: loss and gradient of a batch, and the steps.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,11 @@
 
 #include "retrieval/head/head.h"
 #include "retrieval/task/settings.h"
+#include "retrieval/task/task.h"
 
 namespace sharpmax::retrieval {
+
+// Training one head, step by step, by counter: a state and the settings determine everything after it.
 
 // All that the next step depends on, besides settings and seed. Values of single precision are held widened,
 // exactly. moments hold Adam's first and second, of the parameters and then of the normalizer's.
@@ -44,6 +47,49 @@ class Trainer {
  private:
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
+};
+
+// Loss and gradient of the head over a batch of sets of different sizes, with its linear maps folded.
+//
+// Per item there remain its features, one dot product for the score and one weighted sum: what is linear on
+// either side of them is multiplied out once a step (head_parts.h). Sets are laid end to end, so
+// that there is no padding to compute. One thread; the order of every sum is fixed by the shapes.
+
+// Sets end to end.
+struct Batch {
+  std::vector<std::int64_t> begin = {0};  // set b holds items [begin[b], begin[b + 1])
+  std::vector<double> priorities;
+  std::vector<std::int32_t> classes;
+  std::vector<double> queries;        // one a set
+  std::vector<std::int32_t> answers;  // class of the largest item
+
+  std::int64_t sets() const noexcept { return static_cast<std::int64_t>(queries.size()); }
+  std::int64_t items() const noexcept { return static_cast<std::int64_t>(priorities.size()); }
+  void clear();
+  void add(const Set& set);
+};
+
+// The batch of a training step.
+void draw_batch(const TrainingSettings& settings, std::uint64_t seed, std::int64_t step, Batch& batch);
+
+template <class Real>
+class HeadGradient {
+ public:
+  explicit HeadGradient(const TrainingSettings& settings);
+  ~HeadGradient();
+  HeadGradient(HeadGradient&&) noexcept;
+
+  // Mean cross-entropy over the sets and its gradient, in Layout's order; d_normalizer (one per parameter of
+  // the normalizer) is overwritten too. gradient_norm of the report is left 0.
+  StepReport run(std::span<const Real> parameters, const AnyNormalizer& normalizer, const Batch& batch,
+                 std::span<Real> gradient, std::span<double> d_normalizer);
+
+  // How many points the queries of the last batch were computed at.
+  std::int64_t query_columns() const noexcept;
+
+ private:
+  struct Workspace;
+  std::unique_ptr<Workspace> workspace_;
 };
 
 }  // namespace sharpmax::retrieval

@@ -22,7 +22,7 @@ struct Attack {
   std::vector<std::vector<double>> hints = {};
 };
 
-// Every bound at the sizes below, in the order of docs/theory.md.
+// Every bound at the sizes below, in the order of docs/design/theory.md.
 inline constexpr double kAttackedSpread = 5.69;  // the mean that paper A measured in Gemma 2B
 inline constexpr double kAttackedKeys = 16;
 std::vector<Attack> attacks();

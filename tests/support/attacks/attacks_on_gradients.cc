@@ -3,7 +3,7 @@
 
 #include "normalizer/softmax_map.h"
 #include "support/attacks/attack.h"
-#include "theory/gradient.h"
+#include "theory/dispersion.h"
 
 namespace sharpmax::theory {
 namespace {

@@ -5,9 +5,7 @@
 #include "normalizer/softmax_map.h"
 #include "support/attacks/attack.h"
 #include "theory/dispersion.h"
-#include "theory/gradient.h"
 #include "theory/peak_range.h"
-#include "theory/proportional.h"
 
 namespace sharpmax::theory {
 namespace {

@@ -54,7 +54,7 @@ void a_bad_name_is_one_clear_error() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  expect(argc == 2 && sharpmax::version() == std::string(argv[1]), "the library is of the wanted version");
+  expect(argc == 2 && sharpmax::version() == std::string(argv[1]), "the library is of the expected version");
   attend_finds_the_needle();
   a_bad_name_is_one_clear_error();
   return failures == 0 ? 0 : 1;

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""The path of other devices (PyTorch operations in blocks) on this CPU, beside the same written out over the whole matrix; answers are compared first.
+
+bench/python/devices.py                           8 heads of 2,048 queries and keys, and memory at 16,384
+bench/python/devices.py -o build/devices.json     the numbers as JSON too
+bench/python/devices.py --quick --cases softmax   shorter, one case
+
+Every contender runs in this process, on one thread unless told otherwise, in interleaved rounds. Memory is the largest
+resident size of a process of its own, less what it had before the call.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+os.environ["SHARPMAX_TORCH_PATH"] = "portable"
+
+SCHEMA = "sharpmax.bench.devices/1"
+HEADS, FEATURES = 8, 64
+STATISTICS = ["entropy", "peak_weight", "peak_key", "support", "mass", "first_weight", "log_partition"]
+# Case: normalizer, how much of the written-out form's time it may take.
+CASES = {
+    "softmax": ("softmax", 1.3),
+    "softmax, gradient": ("softmax", 1.3),
+    "statistics": ("softmax", 1.0),
+    "entropy_target": ("entropy_target", 1.0),
+    "entmax15": ("entmax15", 1.0),
+    "entmax15, gradient": ("entmax15", 1.0),
+    "watched statistics, beside SDPA": ("softmax", 1.25),
+}
+ALLOWED = 1e-4  # between answers
+MEMORY_KEYS, MEMORY_BAR = 16384, 300  # MB beyond the inputs
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the numbers to this JSON file")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--keys", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--quick", action="store_true", help="three rounds")
+    parser.add_argument("--cases", help="which of them, joined by ';' (default: all)")
+    parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def drawn(torch, keys):
+    generator = torch.Generator().manual_seed(5)
+    return [torch.randn(1, HEADS, keys, FEATURES, generator=generator) for _ in range(3)]
+
+
+def recorded(call, tensors):
+    """The gradient of query, with the forward pass before it."""
+
+    def run():
+        leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+        call(*leaves).sum().backward()
+        return leaves[0].grad
+
+    return run
+
+
+def contenders(case, tensors):
+    import sharpmax
+    import torch
+    import written_out
+
+    rule = CASES[case][0]
+    if case == "statistics":
+
+        def by_hand():
+            out, weights = written_out.attention(*tensors, None, rule)
+            peak = weights.max(-1)
+            written_out.entropy(weights), peak.indices, (weights > 0).sum(-1), weights.sum(-1), weights[..., 0]
+            return out
+
+        return lambda: sharpmax.attention(*tensors, normalizer=rule, return_stats=STATISTICS)[0], by_hand
+    if case.startswith("watched"):
+        wanted = ["entropy", "peak_weight"]
+        return (
+            lambda: sharpmax.attention(*tensors, is_causal=True, return_stats=wanted)[0],
+            lambda: torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True),
+        )
+
+    def ours(*inputs):
+        return sharpmax.attention(*inputs, normalizer=rule)
+
+    def theirs(*inputs):
+        return written_out.attention(*inputs, None, rule)[0]
+
+    if case.endswith("gradient"):
+        return recorded(ours, tensors), recorded(theirs, tensors)
+    return lambda: ours(*tensors), lambda: theirs(*tensors)
+
+
+def measure_case(case, tensors, rounds):
+    ours, theirs = contenders(case, tensors)
+    error = float((ours() - theirs()).abs().max())
+    if not error <= ALLOWED:
+        raise SystemExit(f"{case}: the answers differ by {error:.1e}; at most {ALLOWED:g} is allowed")
+    seconds = {"sharpmax": [], "peer": []}
+    for turn in range(rounds):
+        pair = [("sharpmax", ours), ("peer", theirs)]
+        for name, call in pair if turn % 2 else reversed(pair):
+            began = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - began)
+    ratio = statistics.median(a / b for a, b in zip(seconds["sharpmax"], seconds["peer"]))
+    most = CASES[case][1]
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    verdict = "holds" if ratio <= most else "does not hold"
+    print(
+        f"{case}: {1e3 * medians['sharpmax']:.0f} ms, peer {1e3 * medians['peer']:.0f} ms, ratio {ratio:.2f}, "
+        f"at most {most}: {verdict}",
+        flush=True,
+    )
+    return {"case": case, "seconds": medians, "ratio": ratio, "bar": most, "error": error}
+
+
+def measure_memory():
+    """In a process of its own: MB that a call with every statistic adds to the largest resident size."""
+    import sharpmax
+    import torch
+
+    torch.set_num_threads(1)
+    tensors = drawn(torch, MEMORY_KEYS)
+    small = [tensor[:, :, :64].contiguous() for tensor in tensors]
+    sharpmax.attention(*small, normalizer="entropy_target", return_stats=True)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    few = tensors[0][:, :, :2048]  # the working set is that of a block: more queries only take longer
+    sharpmax.attention(few, *tensors[1:], normalizer="entropy_target", return_stats=True)
+    rows = 4 * HEADS * MEMORY_KEYS * (FEATURES + 16) / 1e6  # of the answer and its statistics for all queries
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3 + rows)
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.memory:
+        measure_memory()
+        return 0
+    import environment
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    result = {"schema": SCHEMA, "date": environment.now(), "machine": environment.machine_facts(),
+              "threads": arguments.threads, "keys": arguments.keys, "versions": {"torch": torch.__version__}}  # fmt: skip
+    print(f"load before: {result['machine']['load_average_before']:.2f}, {arguments.threads} threads", flush=True)
+    tensors = drawn(torch, arguments.keys)
+    names = arguments.cases.split(";") if arguments.cases else CASES
+    result["cases"] = [measure_case(case, tensors, 3 if arguments.quick else arguments.rounds) for case in names]
+    found = subprocess.run([sys.executable, __file__, "--memory"], capture_output=True, text=True, check=True)
+    result["megabytes"] = float(found.stdout)
+    verdict = "holds" if result["megabytes"] <= MEMORY_BAR else "does not hold"
+    print(f"memory, entropy_target with statistics, {MEMORY_KEYS} keys: {result['megabytes']:.0f} MB beyond the inputs, "
+          f"at most {MEMORY_BAR}: {verdict}")  # fmt: skip
+    if arguments.output:
+        arguments.output.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Words that users meet are plain: no phrase of the list in CONTRIBUTING, lines that fit, links that lead somewhere, a README of one screen."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
+WIDEST, README_LINES, README_WORDS = 100, 150, 1200
+
+PHRASES = {
+    "was wanted": "must be …; expected …",
+    "; wanted ": "; expected …",
+    "nats a token": "nats per token",
+    "tells of ": "reports …",
+    "says of itself": "per-row statistics",
+    "nothing but itself": "self-contained",
+    "is not there": "missing; out of range",
+    "are no numbers": "are not numbers",
+    "lets go ": "loses the key",
+    "has let go": "has lost the key",
+    "photograph": "screenshot",
+    "heeded": "respected",
+}
+# The rules quote what they forbid.
+QUOTING = {"CONTRIBUTING.md", "tests/doors/test_words.py"}
+
+
+def tracked(*endings):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
+                            check=True).stdout.splitlines()  # fmt: skip
+    return [ROOT / name for name in listed if name.endswith(endings) and (ROOT / name).exists()]
+
+
+def pages():
+    return tracked(".md")
+
+
+def prose_lines(page):
+    """(number, line) outside of code, tables and generated blocks."""
+    code = generated = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif re.fullmatch(r"<!-- [a-z-]+:(begin|end) -->", line):
+            generated = line.endswith("begin -->")
+        elif not code and not generated and not line.lstrip().startswith("|"):
+            yield number, line
+
+
+def texts():
+    """Files with words for people: pages, help, errors, docstrings, comments."""
+    folders = ("cli/", "include/", "src/", "python/", "docs/", "scripts/", "examples/", "cmake/")
+    for path in tracked(".md", ".h", ".cc", ".py", ".js", ".html", ".cmake", ".ipynb", ".txt"):
+        name = str(path.relative_to(ROOT))
+        if name not in QUOTING and (name.startswith(folders) or "/" not in name):
+            yield name, path
+
+
+def without_generated(text):
+    return re.sub(r"<!-- ([a-z-]+):begin -->.*?<!-- \1:end -->", "", text, flags=re.S)
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_no_text_has_the_phrase(phrase):
+    found = [f"{name}: {line.strip()[:120]}" for name, path in texts()
+             for line in without_generated(path.read_text()).splitlines() if phrase in line]  # fmt: skip
+    assert not found, f"write {PHRASES[phrase]!r} instead of {phrase!r}:\n" + "\n".join(found)
+
+
+def commands():
+    listed = subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^  ([a-z]+)  ", listed.split("\nCommands:\n")[1].split("\n\n")[0], re.MULTILINE)
+
+
+def test_help_starts_with_the_noun_that_it_describes():
+    for command in commands():
+        text = subprocess.run([BINARY, command, "--help-all"], capture_output=True, text=True, check=True).stdout
+        found = re.findall(r"^  (-\S+(?: \S+)?) {2,}((?:Of|With it|How many|Which|What|The same)\b.*)$", text, re.MULTILINE)
+        assert not found, f"sharpmax {command}: {found}"
+
+
+def test_prose_of_pages_fits_100_columns():
+    wide = [f"{page.relative_to(ROOT)}:{number}: {len(line)} columns" for page in pages()
+            for number, line in prose_lines(page) if len(line) > WIDEST]  # fmt: skip
+    assert not wide, "\n".join(wide)
+
+
+def anchors_of(page):
+    """As GitHub makes them from headings."""
+    for number, line in prose_lines(page):
+        if line.startswith("#"):
+            title = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower())
+            yield title.replace(" ", "-")
+
+
+def links():
+    for page in pages():
+        text = "\n".join(line for _, line in prose_lines(page))
+        for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", text):
+            yield page, (page.parent / target).resolve() if target else page, anchor
+
+
+def test_links_lead_to_files_and_headings():
+    dead = []
+    for page, target, anchor in links():
+        if not target.exists():
+            dead.append(f"{page.relative_to(ROOT)}: {target}")
+        elif anchor and target.suffix == ".md" and anchor not in set(anchors_of(target)):
+            dead.append(f"{page.relative_to(ROOT)}: {target.name}#{anchor}")
+    assert not dead, "\n".join(dead)
+
+
+def test_every_page_of_the_docs_can_be_reached_from_their_index():
+    index = ROOT / "docs/README.md"
+    reached, edge = {index}, {index}
+    outgoing = {}
+    for page, target, _ in links():
+        outgoing.setdefault(page, set()).add(target)
+    while edge:
+        found = set().union(*(outgoing.get(page, set()) for page in edge))
+        found |= {page for folder in found if folder.is_dir() for page in folder.glob("*.md")}
+        edge = found - reached
+        reached |= edge
+    assert set((ROOT / "docs").rglob("*.md")) <= reached
+
+
+def test_every_command_and_every_header_has_its_place_in_the_reference():
+    page = (ROOT / "docs/reference/command-line.md").read_text()
+    assert [name for name in commands() if f"sharpmax {name}" not in page] == []
+    page = (ROOT / "docs/reference/cpp.md").read_text()
+    assert [path.name for path in (ROOT / "include/sharpmax").glob("*.h") if f"`{path.name}`" not in page] == []
+
+
+def test_the_readme_is_short():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= README_LINES
+    assert len(" ".join(lines).split()) <= README_WORDS
+    assert max(map(len, lines)) <= WIDEST, max(lines, key=len)
+
+
+def test_the_table_of_speed_is_that_of_the_benchmarks():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from performance_table import performance_table
+
+    table = performance_table((ROOT / "docs/design/benchmarks.md").read_text())
+    assert table in (ROOT / "README.md").read_text()
+    assert table.count("\n| ") <= 8
