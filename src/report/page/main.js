@@ -33,7 +33,7 @@ function placesOf(text) {
 }
 
 function showOne(view, data) {
-  if (view) {
+  if (!data) {
     showView(view, data);
     showPlayground();
     showProvenance(view);
