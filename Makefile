@@ -11,7 +11,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs audit-docs theory-docs figures page-pictures readme notebooks format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ theory-docs: ## fill docs/design/theory.md and draw its figures from what `sharp
 	@scripts/build release
 	@scripts/update-figures theory
 	@scripts/theory-docs
+
+reference: build ## fill docs/reference/fields.md with the fields of every job
+	@$(PYTHON) scripts/update-reference
 
 figures: ## draw every picture of README and docs from results; one whose results are not there stays, and is named
 	@scripts/setup packages

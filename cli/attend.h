@@ -9,10 +9,10 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/report_files.h"
 #include "cli/table.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/normalizer.h"
+#include "sharpmax/report.h"
 #include "storage/npy.h"
 
 namespace sharpmax::cli {

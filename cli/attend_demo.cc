@@ -13,6 +13,7 @@
 #include "cli/attend.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/door.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
@@ -330,7 +331,8 @@ int run_demo(const AttendOptions& options) {
   }
   const DemoSetting setting{.gap = options.gap, .seed = options.seed, .features = kFeatures};
   const Json results = demo_json(rows, setting);
-  write_report_files(files, results);
+  ConsoleListener listener;
+  write_report_files(files, {&results, 1}, listener);
   if (!options.json.empty()) deliver(options.json, json_text(results));
   if (options.json == "-") return kOk;
   print_demo_tables(rows, sizes, setting);

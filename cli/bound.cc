@@ -1,51 +1,17 @@
-// `sharpmax bound`: what no row of scores can do, given how far scores spread, or the weights of a model.
+// `bound`: what no row of scores can do, given how far scores spread, or the weights of a model.
 #include "sharpmax/bound.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
-#include "cli/door.h"
-#include "cli/fields.h"
 #include "cli/table.h"
+#include "cli/verbs.h"
 
 namespace sharpmax::cli {
-
-// bound_report.cc
-std::string text_of(const BoundResult& result, bool colour);
-std::string text_of(const ModelBoundResult& result, bool every_head, bool colour);
-
 namespace {
-
-constexpr const char* kFooter =
-    "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
-    "\n"
-    "With a MODEL, the spread of every head is bounded from the weights, under\n"
-    "softmax; --peak is then 0.5 unless it is given.\n"
-    "\n"
-    "Examples:\n"
-    "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
-    "  sharpmax bound --spread 5.69 --n 128,8192,1e6 --peak 0.5 \\\n"
-    "      --normalizer softmax --normalizer ssmax:s=0.4 -o bounds.html\n"
-    "  sharpmax bound MODEL                 what the weights of a model prove";
-
-// Options of a bound of a model that a bound of a spread does not have.
-struct ModelWords {
-  ModelBoundRequest request;
-  bool all = false;
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, const Visit& visit) {
-    ModelBoundRequest::each_model_field(self.request, visit);
-    visit({"all", "", "Results", "Show every head of the model (default: the surest, and one line per layer)"}, self.all);
-  }
-};
-
-struct Words {
-  BoundRequest spread;
-  ModelWords model;
-  Pictures pictures;
-};
 
 std::string next_of(const BoundResult& result) {
   const SoftmaxBound& most = result.softmax.back();
@@ -63,50 +29,62 @@ std::string next_of(const ModelBoundRequest& request) {
 
 [[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
 
-int run_model(Words& words) {
-  const BoundRequest& given = words.spread;
-  if (given.spread || given.level || given.n != BoundRequest{}.n || !given.normalizer.empty())
-    refuse(fmt::format("{}, {}, {} and {} do not go with {}: its spreads are found from the weights, under softmax",
-                       named("spread"), named("n"), named("normalizer"), named("level"), named("model")));
-  ModelBoundRequest& request = words.model.request;
-  request.peak = given.peak.value_or(request.peak);
-  request.beta = given.beta;
-  request.file = given.file;
-  const Delivery delivery{takes_standard_output(request.file.json), words.pictures.files};
-  check_pictures(files_of(request, request.file.overwrite, kModelBoundSchema), delivery.pictures);
-  request.command = command_line();
-  ConsoleListener listener;
-  const ModelBoundResult result = bound_model(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, words.model.all, colour_wanted()) + next_of(request); });
-  return kOk;
-}
-
-int run(Words& words) {
-  const ModelRequest& model = words.model.request.model;
-  if (!model.model.empty()) return run_model(words);
-  if (words.model.all || model.threads > 0 || !model.rope_scaling.empty() || model.rope_base)
-    refuse(fmt::format("{}, {}, {} and {} go with {}; none was given", named("all"), named("rope_scaling"),
-                       named("rope_base"), named("threads"), named("model")));
-  BoundRequest& request = words.spread;
-  const Delivery delivery{takes_standard_output(request.file.json), words.pictures.files};
-  check_pictures(files_of(request, request.file.overwrite, kBoundSchema), delivery.pictures);
-  request.command = command_line();
-  ConsoleListener listener;
-  const BoundResult result = bound(request, listener);
-  deliver(delivery, to_json(result), [&] { return text_of(result, colour_wanted()) + next_of(result); });
-  return kOk;
+bool any_of(const Given& given, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return given.contains(name); });
 }
 
 }  // namespace
 
-Command add_bound(CLI::App& program) {
-  const auto words = std::make_shared<Words>();
-  CLI::App* app = program.add_subcommand("bound", "How sharp attention can be at all (bounds)");
-  app->footer(kFooter);
-  add_fields(*app, words->spread);
-  add_fields(*app, words->model);
-  add_fields(*app, words->pictures);
-  return {app, [words] { return run(*words); }};
+const char* const BoundVerb::kSummary = "How sharp attention can be at all (bounds)";
+const char* const BoundVerb::kFooter =
+    "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
+    "\n"
+    "With a MODEL, the spread of every head is bounded from the weights, under\n"
+    "softmax; --peak is then 0.5 unless it is given.\n"
+    "\n"
+    "Examples:\n"
+    "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
+    "  sharpmax bound --spread 5.69 --n 128,8192,1e6 --peak 0.5 \\\n"
+    "      --normalizer softmax --normalizer ssmax:s=0.4 -o bounds.html\n"
+    "  sharpmax bound MODEL                 what the weights of a model prove";
+
+ModelBoundRequest BoundVerb::model_request() const {
+  ModelBoundRequest request = of_model;
+  request.peak = spread.peak.value_or(request.peak);
+  request.beta = spread.beta;
+  request.file = spread.file;
+  return request;
+}
+
+void BoundVerb::check(const Given& given) const {
+  if (of_model.model.model.empty()) {
+    if (any_of(given, {"all", "rope_scaling", "rope_base", "threads"}))
+      refuse(fmt::format("{}, {}, {} and {} go with {}; none was given", named("all"), named("rope_scaling"),
+                         named("rope_base"), named("threads"), named("model")));
+    return check_pictures(files_of(spread, spread.file.overwrite, kBoundSchema), pictures);
+  }
+  if (any_of(given, {"spread", "n", "normalizer", "level"}))
+    refuse(fmt::format("{}, {}, {} and {} do not go with {}: its spreads are found from the weights, under softmax",
+                       named("spread"), named("n"), named("normalizer"), named("level"), named("model")));
+  check_pictures(files_of(model_request(), spread.file.overwrite, kModelBoundSchema), pictures);
+}
+
+Outcome BoundVerb::run(const Caller& caller) {
+  Outcome outcome;
+  if (of_model.model.model.empty()) {
+    spread.command = caller.command;
+    const BoundResult result = bound(spread, caller.listener);
+    outcome.results = to_json(result);
+    outcome.text = shown_text(outcome.results, next_of(result));
+  } else {
+    ModelBoundRequest request = model_request();
+    request.command = caller.command;
+    const ModelBoundResult result = bound_model(request, caller.listener);
+    outcome.results = to_json(result);
+    outcome.text = shown_text(outcome.results, next_of(request), all ? Rows::all : Rows::first);
+  }
+  write_report_files(pictures, {&outcome.results, 1}, caller.listener);
+  return outcome;
 }
 
 }  // namespace sharpmax::cli

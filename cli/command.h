@@ -1,5 +1,5 @@
 // What a subcommand is: it adds its words to the command line and returns what to do when
-// they were given. A new subcommand is one file with such a function and one line in program.cc.
+// they were given. Most are verbs (verbs.h), which door.h makes subcommands of.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,15 +24,6 @@ struct Command {
 
 Command add_attend(CLI::App& program);
 Command add_bench(CLI::App& program);
-Command add_retrieve(CLI::App& program);
-Command add_fit(CLI::App& program);
-Command add_run(CLI::App& program);
-Command add_perplexity(CLI::App& program);
-Command add_inspect(CLI::App& program);
-Command add_audit(CLI::App& program);
-Command add_bound(CLI::App& program);
-Command add_fix(CLI::App& program);
-Command add_report(CLI::App& program);
 Command add_completion(CLI::App& program);
 
 // What was typed, or what would have been typed to ask for the same; run_program() sets it.

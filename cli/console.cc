@@ -13,30 +13,14 @@
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
-namespace {
-
-Listener* listener = nullptr;  // null: standard output and error
-
-}  // namespace
-
-Listening::Listening(Listener& who) noexcept { listener = &who; }
-Listening::~Listening() { listener = nullptr; }
-
-void hand_over(const std::function<Json()>& results) {
-  if (listener) listener->on_results(results());
-}
-
-bool is_heard() { return listener != nullptr; }
 
 void pause() {
-  if (listener) return listener->on_pause();
   if (interrupt_requested()) throw Interrupted{};
 }
 
-bool prints_to_a_terminal() { return !listener && ::isatty(STDOUT_FILENO) == 1; }
+bool prints_to_a_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
 std::string standard_input() {
-  if (listener) return listener->standard_input();
   std::string text;
   std::array<char, 1 << 16> piece{};
   for (;;) {
@@ -50,7 +34,6 @@ std::string standard_input() {
 }
 
 void print(std::string_view text) {
-  if (listener) return listener->on_text(text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     if (errno == EINTR) pause();  // a reader that took nothing
     throw Error(ErrorCode::io, fmt::format("standard output could not be written: {}", std::strerror(errno)));
@@ -102,19 +85,17 @@ void end_open_line() noexcept {
 }
 
 void narrate(std::string_view sentence) {
-  if (listener) return listener->on_narration(sentence);
   std::fwrite(sentence.data(), 1, sentence.size(), stderr);
   std::fputc('\n', stderr);
 }
 
 Progress::Progress(Elsewhere elsewhere)
-    : terminal_(!listener && ::isatty(STDERR_FILENO) == 1), elsewhere_(elsewhere) {}
+    : terminal_(::isatty(STDERR_FILENO) == 1), elsewhere_(elsewhere) {}
 Progress::~Progress() {
   if (terminal_) put("");
 }
 
 void Progress::show(std::string_view what) {
-  if (listener) return listener->on_progress(what);
   pause();
   if (!terminal_) {
     if (what.empty()) return;  // which wipes the line on a terminal

@@ -1,9 +1,7 @@
-// Data go to stdout, everything else to stderr; or all of it to a Listener, where the command line runs
-// inside another program.
+// The console: data go to standard output, everything else to standard error.
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -14,37 +12,7 @@ namespace sharpmax::cli {
 
 using sharpmax::Json;
 
-// A program that runs a command inside itself hears it through this instead of standard output and error.
-class Listener {
- public:
-  virtual ~Listener() = default;
-  virtual void on_text(std::string_view text) = 0;           // of standard output
-  virtual void on_narration(std::string_view sentence) = 0;  // without its line feed
-  // Where the command is. Called by any thread, and between pieces of work: it may throw Interrupted to end
-  // the command, which then saves what there is.
-  virtual void on_progress(std::string_view line) = 0;
-  // A point between pieces of work that are too short to be told of. It too may throw.
-  virtual void on_pause() = 0;
-  virtual void on_results(const Json& results) = 0;  // of the schema that --json of the command writes
-  virtual std::string standard_input() = 0;
-};
-
-// Listens for as long as this lives, however that ends. One at a time in a process.
-class Listening {
- public:
-  explicit Listening(Listener& listener) noexcept;
-  ~Listening();
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
-};
-
-// The results, to a Listener if there is one; nothing is made otherwise.
-void hand_over(const std::function<Json()>& results);
-
-// Whether there is one.
-bool is_heard();
-
-// A point where a Listener may end the command; without one, where an interrupt does: it throws Interrupted.
+// A point between pieces of work, where an interrupt ends the command: it throws Interrupted.
 void pause();
 
 // Whether what is printed goes to a terminal.
@@ -68,7 +36,7 @@ void end_open_line() noexcept;
 void narrate(std::string_view sentence);
 
 // One line of progress that overwrites itself where stderr is a terminal. Elsewhere it is silent, or a line
-// every ten seconds. A Listener hears every line.
+// every ten seconds.
 class Progress {
  public:
   enum class Elsewhere { silent, lines };

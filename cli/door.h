@@ -1,4 +1,4 @@
-// A job run from the command line: its listener, and what is done with its result.
+// The door of the command line: a verb as a command, with options made from its fields, its listener, and its output.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,68 +8,70 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/report_files.h"
-#include "job/call_files.h"
-#include "sharpmax/job.h"
-#include "sharpmax/model.h"
+#include "cli/fields.h"
+#include "cli/verbs.h"
 
 namespace sharpmax::cli {
 
 // Hears a job for the console: progress and narration go to standard error, generated text to standard output.
-class ConsoleListener : public sharpmax::Listener {
+class ConsoleListener : public Listener {
  public:
-  explicit ConsoleListener(Progress::Elsewhere elsewhere = Progress::Elsewhere::lines) : progress_(elsewhere) {}
-  void on_progress(std::string_view line) override;
-  void on_pause() override;
+  // prints: generated text goes to standard output.
+  explicit ConsoleListener(bool prints = true, Progress::Elsewhere elsewhere = Progress::Elsewhere::lines)
+      : prints_(prints), progress_(elsewhere) {}
+  void on_progress(std::string_view line) override { progress_.show(line); }
+  void on_pause() override { pause(); }
   void on_narration(std::string_view sentence) override;
-  void on_text(std::string_view text) override;
+  void on_text(std::string_view text) override {
+    if (prints_) print_stream(text);
+  }
   void on_resumption(const Resumption& resumption) override;
   Speech speech() const override { return Speech::command_line; }
 
  private:
+  bool prints_;
   Progress progress_;
 };
 
-// The page and the figures of a result, which a door writes when a job is done.
-struct Pictures {
-  ReportFiles files;
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, const Visit& visit) {
-    ReportFiles::each_field(self.files, visit);
-  }
+// Which results go to standard output in place of the text: those whose file is "-".
+struct StandardOutput {
+  bool json = false, csv = false;
 };
+// Takes a "-" away from `file`, which then names none.
+bool takes_standard_output(std::string& file);
+void check_standard_output(const StandardOutput& output);  // throws if both want it
+int show(const Outcome& outcome, const StandardOutput& output);
 
-// Results of a job that saves none itself: a door writes them when it is done.
-struct Tables {
-  std::string json, csv;
-  std::string_view lines = "File for the results as CSV; - is standard output";
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, const Visit& visit) {
-    visit({"json", "FILE", "Results", "File for the results as JSON; - is standard output", {}, Field::Kind::output},
-          self.json);
-    visit({"csv", "FILE", "Results", self.lines, {}, Field::Kind::output}, self.csv);
-  }
-};
-// Before a job: adds them to the files of a call. Throws if both would go to standard output.
-void declare_tables(CallFiles& call, const Tables& tables, std::string_view schema, std::string_view csv_header);
-// After it. Whether neither went to standard output, so that the text for people may.
-bool deliver_tables(const Tables& tables, const std::string& json, const std::string& csv);
-
-// --json -: the results go to standard output instead of their text, and the job saves nothing.
-bool takes_standard_output(std::string& json);
-// --text -: the text is standard input.
+// --text -, --prompt-file -: the text is standard input.
 void read_standard_input(TextRequest& text);
+void read_standard_input(GenerateRequest& request);
 
-// Before a job: throws if its page or figures could not be written, or would replace one of its files.
-void check_pictures(CallFiles call, const ReportFiles& files);
+template <class Verb>
+int run_verb(Verb& verb, const Given& given) {
+  StandardOutput output;
+  Verb::each_field(verb, [&](const Field& field, auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
+      if (field.name == "json") output.json = takes_standard_output(value);
+      if (field.name == "csv") output.csv = takes_standard_output(value);
+    }
+  });
+  check_standard_output(output);
+  verb.check(given);
+  constexpr bool kGenerates = std::is_same_v<Verb, RunVerb>;
+  if constexpr (kGenerates) read_standard_input(verb.request);
+  if constexpr (requires { verb.text(); }) read_standard_input(verb.text());
+  ConsoleListener listener(!output.json, kGenerates ? Progress::Elsewhere::silent : Progress::Elsewhere::lines);
+  return show(verb.run({listener, given, command_line(), output.json, /*streams_text=*/true}), output);
+}
 
-// After a job: its results to standard output, or its text, and its page and figures; an embedding program gets them too.
-struct Delivery {
-  bool json_to_standard_output = false;
-  ReportFiles pictures;
-};
-void deliver(const Delivery& delivery, const Json& results, const std::function<std::string()>& text);
+template <class Verb>
+Command add_verb(CLI::App& program) {
+  const auto verb = std::make_shared<Verb>();
+  const auto given = std::make_shared<Given>();
+  CLI::App* app = program.add_subcommand(Verb::kName, Verb::kSummary);
+  app->footer(Verb::kFooter);
+  add_fields(*app, *verb, *given);
+  return {app, [verb, given] { return run_verb(*verb, *given); }};
+}
 
 }  // namespace sharpmax::cli

@@ -27,17 +27,21 @@ CLI::Option* add_field(CLI::App& words, const Field& field, const std::string& o
                                                 : fmt::format("{} (default {})", field.meaning, otherwise);
   CLI::Option* const option =
       words.add_option_function<std::vector<std::string>>(names_of(field), std::move(given), meaning);
-  const bool positional = !names_of(field).starts_with('-');
-  option->expected(1)->allow_extra_args(false)->option_text(positional ? " " : std::string(field.shape));
+  const bool several = field.operand && field.shape.ends_with("...");
+  option->option_text(field.operand && !several ? " " : std::string(field.shape));
+  if (several)
+    option->expected(0, CLI::detail::expected_max_vector_size);
+  else
+    option->expected(1)->allow_extra_args(false);
   if (!field.group.empty()) option->group(std::string(field.group));
   annotate(words, option, field);
   return option;
 }
 
-CLI::Option* add_flag_field(CLI::App& words, const Field& field, bool& value) {
-  CLI::Option* const option = words.add_flag(names_of(field), value, std::string(field.meaning));
+void add_flag_field(CLI::App& words, const Field& field, std::function<void()> given) {
+  CLI::Option* const option = words.add_flag_callback(names_of(field), std::move(given), std::string(field.meaning));
   annotate(words, option, field);
-  return field.group.empty() ? option : option->group(std::string(field.group));  // CLI11 hides those of an empty group
+  if (!field.group.empty()) option->group(std::string(field.group));  // CLI11 hides those of an empty group
 }
 
 }  // namespace sharpmax::cli

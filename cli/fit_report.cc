@@ -6,11 +6,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/retrieve_report.h"
 #include "cli/table.h"
 
 namespace sharpmax::cli {
 namespace {
+
+std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f}", 100.0 * share); }
+
+// As many sizes as fit, least and largest among them: of neighbors the closest go first.
+std::vector<std::int64_t> thinned(std::vector<std::int64_t> sizes, std::size_t most) {
+  while (sizes.size() > std::max<std::size_t>(most, 2)) {
+    std::size_t closest = 1;
+    const auto gap = [&](std::size_t i) {
+      return static_cast<double>(sizes[i + 1]) / static_cast<double>(sizes[i - 1]);
+    };
+    for (std::size_t i = 2; i + 1 < sizes.size(); ++i)
+      if (gap(i) < gap(closest)) closest = i;
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(closest));
+  }
+  return sizes;
+}
 
 std::string short_percent(double share) {
   const std::string text = percent(share);

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "job/saved_results.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
@@ -26,9 +28,7 @@ extern "C" void on_interrupt(int) {
 
 struct Call {
   std::vector<std::string> words;
-  std::string kept, lost;
-  std::vector<std::string> more;
-  bool resumable = false;
+  std::optional<Resumption> told;
 
   bool has(std::string_view word) const { return std::find(words.begin(), words.end(), word) != words.end(); }
   // The text came by standard input, which must be given again.
@@ -50,10 +50,10 @@ std::string& program() {
 
 std::string command_to_resume() {
   std::vector<std::string> words = call().words;
-  for (std::size_t i = 0; i + 1 < call().more.size(); i += 2)
-    if (!call().has(call().more[i])) words.insert(words.end(), {call().more[i], call().more[i + 1]});
+  const std::string directory = call().told ? call().told->directory : "";
+  if (!directory.empty() && !call().has("--directory")) words.insert(words.end(), {"--directory", directory});
   if (!call().has("--resume")) words.push_back("--resume");
-  if (call().words.front() == "retrieve") std::erase(words, "--overwrite");  // which would begin again
+  if (call().words.front() == "retrieve" || call().words.front() == "train") std::erase(words, "--overwrite");  // which would begin again
   return program() + quoted_words(words);
 }
 
@@ -74,26 +74,13 @@ void set_program(std::string typed) { program() = std::move(typed); }
 
 void begin_call(std::vector<std::string> words) { call() = Call{.words = std::move(words)}; }
 
-void can_resume(std::string kept, std::vector<std::string> more) {
-  call().resumable = true;
-  call().kept = std::move(kept);
-  call().more = std::move(more);
-}
+void tell_resumption(Resumption resumption) { call().told = std::move(resumption); }
 
-void cannot_resume(std::string lost) {
-  call().resumable = false;
-  call().lost = std::move(lost);
-}
-
-std::string interrupt_sentence(Speech speech) {
-  const bool before_any = !call().resumable && call().lost.empty();
-  if (before_any && !call().has("--resume")) return "interrupted before anything was saved";
-  if (!call().resumable && !before_any) return "interrupted; " + call().lost;
-  const std::string kept = before_any ? "what was saved before is kept" : call().kept;
-  const std::string also = call().read_standard_input() ? ", with the same text on standard input" : "";
-  if (speech == Speech::python)
-    return fmt::format("interrupted; {}; the same call with resume=True goes on from there", kept);
-  return fmt::format("interrupted; {}; continue{} with: {}", kept, also, command_to_resume());
+std::string interrupt_sentence() {
+  const auto [can_go_on, sentence] = interruption_of(call().told, call().has("--resume"));
+  if (!can_go_on) return sentence;
+  const char* const also = call().read_standard_input() ? ", with the same text on standard input" : "";
+  return fmt::format("{}; continue{} with: {}", sentence, also, command_to_resume());
 }
 
 }  // namespace sharpmax::cli

@@ -20,13 +20,11 @@ void set_program(std::string typed);
 // Forgets what an earlier call left. words: what followed the program.
 void begin_call(std::vector<std::string> words);
 
-// From here on the same call with --resume goes on. kept: "finished chunks are saved"; more: words that the
-// command needs besides, such as --directory and its value.
-void can_resume(std::string kept, std::vector<std::string> more = {});
-// From here on an interrupt loses what the sentence says; the sentence may say how to avoid that.
-void cannot_resume(std::string lost);
+// What becomes of the call if it is interrupted from here on; its sentence names options.
+void tell_resumption(Resumption resumption);
+inline void cannot_resume(std::string lost) { tell_resumption({false, std::move(lost), ""}); }
 
-// What an interrupted call tells a user of the command line, or of Python, where options are keywords.
-std::string interrupt_sentence(Speech speech);
+// What an interrupted call tells, with the command that goes on.
+std::string interrupt_sentence();
 
 }  // namespace sharpmax::cli

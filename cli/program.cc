@@ -9,9 +9,11 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/door.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/table.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {
@@ -97,8 +99,6 @@ int tell_version(const VersionWish& wish) {
   return print_version(wish.verbose, wish.json);
 }
 
-}  // namespace
-
 int run_program(std::span<const std::string> words) {
   const std::vector<std::string> typed = with_help_behind({words.begin(), words.end()});
   command_line() = "sharpmax" + quoted_words(words);
@@ -109,10 +109,19 @@ int run_program(std::span<const std::string> words) {
       "sharpmax");
   VersionWish wish;
   describe(program, wish);
-  const Command commands[] = {add_attend(program),     add_bench(program),   add_retrieve(program),
-                              add_fit(program),        add_inspect(program), add_run(program),
-                              add_perplexity(program), add_audit(program),   add_bound(program),
-                              add_fix(program),        add_report(program),  add_completion(program)};
+  const Command commands[] = {add_attend(program),
+                              add_bench(program),
+                              add_verb<RetrieveVerb>(program),
+                              add_verb<FitVerb>(program),
+                              add_verb<InspectVerb>(program),
+                              add_verb<RunVerb>(program),
+                              add_verb<PerplexityVerb>(program),
+                              add_verb<AuditVerb>(program),
+                              add_verb<BoundVerb>(program),
+                              add_verb<FixVerb>(program),
+                              add_verb<TrainVerb>(program),
+                              add_verb<ReportVerb>(program),
+                              add_completion(program)};
 
   for (const Command& command : commands) command.words->group("Commands");
   check_all_values(program, typed);
@@ -154,11 +163,13 @@ int run_or_complain(std::span<const std::string> words) {
     return complain("not enough memory", kLimit);
   } catch (const Interrupted&) {
     end_open_line();
-    return complain(interrupt_sentence(Speech::command_line), kInterrupted);
+    return complain(interrupt_sentence(), kInterrupted);
   } catch (const std::exception& error) {
     return complain(fmt::format("unexpected: {}", error.what()), kCheckFailed);
   }
 }
+
+}  // namespace
 
 int program_main(int argc, char** argv) {
   handle_interrupts();

@@ -45,7 +45,9 @@ struct BoundRequest {
   static void each_field(Self& self, const Visit& visit) {
     visit(common({"spread", "X", "Bounds", "Largest difference between two scores of a row"}), self.spread);
     visit(common({"n", "N,N...", "Bounds", "Numbers of keys, whole, up to 1e300"}), self.n);
-    visit(common({"normalizer", "TEXT", "Bounds", "Normalizer to bound; repeatable (default: all)"}), self.normalizer);
+    visit(common({"normalizer", "TEXT", "Bounds", "Normalizer to bound; repeatable (default: all)", {},
+                  Field::Kind::normalizer}),
+          self.normalizer);
     visit(common({"peak", "W", "Bounds",
                   "Peak weight: also say at which n it is lost, and up to which it is sure"}), self.peak);
     visit({"beta", "X", "Bounds", "Factor of every score: 1 / temperature"}, self.beta);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +28,7 @@ struct FitRequest {
   double largest_beta = 16.0;
   std::vector<std::int64_t> test_sizes = {16, 64, 256, 1024, 4096, 16384};
   double sets_scale = 1.0;
-  int threads = 0;
+  std::optional<int> threads;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>

@@ -54,6 +54,7 @@ struct FixRequest {
     visit(common({"text", "FILE", "Text",
                   "Text on which the loss is measured, UTF-8; - is standard input", {}, Field::Kind::input}),
           self.text.text);
+    TextRequest::each_string(self.text, visit);
     visit({"tokens", "N", "Text", "Tokens used for selection; the same number is held out", range(64, 1LL << 40)},
           self.tokens);
     visit({"length", "N", "Text", "Tokens of a chunk that is read together", range(64, 1 << 30)}, self.length);

@@ -56,7 +56,7 @@ struct Resumption {
 class Listener {
  public:
   virtual ~Listener() = default;
-  virtual void on_progress(std::string_view line);        // where the job is; may throw Interrupted
+  virtual void on_progress(std::string_view line);        // where the job is, empty at its end; may throw Interrupted
   virtual void on_pause();                                // between pieces of work; may throw Interrupted
   virtual void on_narration(std::string_view sentence);   // a remark, in the language of speech()
   virtual void on_text(std::string_view text);            // generated text, as it comes
@@ -65,6 +65,11 @@ class Listener {
 
   // For jobs: a sentence with named() fields.
   void narrate(std::string_view sentence) { on_narration(spoken(sentence, speech())); }
+  // For jobs: a line of progress, which is a pause too.
+  void proceed(std::string_view line) {
+    on_pause();
+    on_progress(line);
+  }
 };
 
 // A Listener that does nothing.
@@ -89,8 +94,11 @@ struct Texts : std::vector<std::string> {
 struct Field {
   enum class Kind {
     value,
-    input,   // path of a file to read; "-" is standard input where the command line allows it
-    output,  // path of a file to write
+    normalizer,  // text of a normalizer
+    input,       // path of a file to read; "-" is standard input where the command line allows it
+    table,       // the same, or the JSON itself
+    output,      // path of a file or directory to write
+    memory,      // contents in place of a file: FILE_string beside FILE; not on the command line
   };
   std::string_view name;     // snake_case
   std::string_view shape;    // of its value in help: N, FILE; empty for a flag

@@ -24,18 +24,19 @@ struct ModelRequest {
   std::optional<double> rope_base;
   std::string cache = "float32";
   std::int64_t block = 512;
-  int threads = 0;
+  std::optional<int> threads;
   std::shared_ptr<const model::Model> opened;  // of a Model, instead of opening `model`; its positions are its own
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     each_source(self, visit);
     visit(common({"normalizer", "NAME", "Attention",
-                  "Normalizer of every head (default softmax); `sharpmax attend --list` has them"}),
+                  "Normalizer of every head (default softmax); `sharpmax attend --list` has them", {},
+                  Field::Kind::normalizer}),
           self.normalizer);
     visit(common({"normalizers", "FILE", "Attention",
                   "Table of normalizers by layer and head, schema sharpmax.normalizers/1", {},
-                  Field::Kind::input}),
+                  Field::Kind::table}),
           self.normalizers);
     visit({"context", "N", "Positions", "Tokens that fit (default: those that the model was trained on)", range(1, 1 << 30)},
           self.context);
@@ -70,7 +71,7 @@ struct ModelRequest {
 // An opened model: a handle that is cheap to copy, for several jobs on one model.
 class Model {
  public:
-  // Opens `request.model` with the positions that the request asks for. Throws Error.
+  // Opens `request.model` with the positions that the request asks for, or takes what it has `opened`. Throws Error.
   explicit Model(const ModelRequest& request);
 
   const std::string& path() const noexcept { return path_; }
@@ -91,7 +92,7 @@ class Model {
 
 // The text that a model reads.
 struct TextRequest {
-  std::string text;                        // path; "-" with text_string: text that has no file
+  std::string text;                        // path
   std::optional<std::string> text_string;  // the text itself
   std::optional<std::int64_t> tokens;
   bool special = false;
@@ -100,9 +101,14 @@ struct TextRequest {
   static void each_field(Self& self, const Visit& visit) {
     visit(common({"text", "FILE", "Text",
                   "Text to read, UTF-8; - is standard input", {}, Field::Kind::input}), self.text);
+    each_string(self, visit);
     visit(common({"tokens", "N", "Text",
                   "Tokens of the text to read (default: all)", range(2, 1LL << 40)}), self.tokens);
     visit({"special", "", "Text", "Read <|special|> words in the text as the tokens that they name"}, self.special);
+  }
+  template <class Self, class Visit>
+  static void each_string(Self& self, const Visit& visit) {
+    visit({"text_string", "TEXT", "Text", "The text itself, in place of a file", {}, Field::Kind::memory}, self.text_string);
   }
 };
 

@@ -19,6 +19,7 @@ inline constexpr const char* kPerplexitySchema = "sharpmax.perplexity/1";
 struct PerplexityRequest {
   ModelRequest model;
   TextRequest text;
+  std::int64_t skip = 0;
   std::optional<std::int64_t> length;
   Saving saving;
   std::string command;  // for the results; empty: made from the fields
@@ -27,6 +28,8 @@ struct PerplexityRequest {
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
     TextRequest::each_field(self.text, visit);
+    visit({"skip", "N", "Text", "Tokens of the text to leave out before the first chunk (default 0)", range(0, 1LL << 40)},
+          self.skip);
     visit(common({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}), self.length);
     Saving::each_field(self.saving, visit);
   }

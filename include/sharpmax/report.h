@@ -29,13 +29,15 @@ struct ReportFiles {
 };
 
 struct ReportRequest {
-  std::vector<std::string> results;  // files of JSON that jobs wrote
+  Texts results;  // files of JSON that jobs wrote
   ReportFiles files;
   bool overwrite = false;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit({"results", "RESULTS", "", "JSON files that --json of other commands wrote"}, self.results);
+    visit({"results", "FILE...", "", "JSON files that --json of other commands wrote", {}, Field::Kind::input,
+           /*operand=*/true},
+          self.results);
     ReportFiles::each_field(self.files, visit);
     visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
   }
@@ -54,5 +56,11 @@ struct Figure {
   std::string svg;   // a whole document
 };
 std::vector<Figure> report_figures(std::span<const Json> results);
+
+// What is shown of results, as JSON: title, verdict, charts and tables, of which the page is made; several are compared.
+Json report_view(std::span<const Json> results);
+// The same as text for a terminal, 80 columns wide. rows: all of tables that otherwise show their first few.
+enum class Rows { first, all };
+std::string report_text(std::span<const Json> results, bool colour = false, Rows rows = Rows::first);
 
 }  // namespace sharpmax

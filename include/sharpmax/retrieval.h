@@ -24,7 +24,7 @@ struct RetrievalRequest {
   std::vector<std::string> arms;  // an element may name several, separated by commas
   std::optional<std::int64_t> seeds;
   std::vector<std::uint64_t> seed_list;
-  int threads = 0;
+  std::optional<int> threads;
   std::string directory;
   bool resume = false;
   bool overwrite = false;

@@ -18,7 +18,20 @@ from ._rows import normalize, normalize_backward
 from ._stats import Stats
 
 if typing.TYPE_CHECKING:
-    from ._engine import Model, audit, bound, fit, fix, inspect, load_model, load_result, perplexity, retrieve
+    from ._engine import (
+        Model,
+        audit,
+        bound,
+        fit,
+        fix,
+        generate,
+        inspect,
+        load_model,
+        load_result,
+        perplexity,
+        report,
+        retrieve,
+    )
 
 __version__ = version = _core.version
 
@@ -37,12 +50,14 @@ __all__ = [
     "fit",
     "fix",
     "force_target",
+    "generate",
     "inspect",
     "load_model",
     "load_result",
     "normalize",
     "normalize_backward",
     "perplexity",
+    "report",
     "retrieve",
     "targets",
     "version",

@@ -1,4 +1,4 @@
-// The command line inside Python: as a program of its own, and as verbs that return what they found.
+// `python -m sharpmax`, and the files that results write.
 #include "engine.h"
 
 #include <nanobind/stl/string.h>
@@ -6,20 +6,17 @@
 #include <signal.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
-#include "cli/command.h"
-#include "cli/outputs.h"
 #include "cli/program.h"
-#include "command.h"
+#include "job/call_files.h"
 #include "report/report_files.h"
-#include "report/results_page.h"
+#include "sharpmax/report.h"
 #include "sharpmax/error.h"
 #include "turns.h"
 
 namespace sharpmax::python {
 namespace {
-
-using cli::Json;
 
 std::vector<std::string> strings_of(const std::vector<nb::bytes>& words) {
   std::vector<std::string> strings;
@@ -44,8 +41,8 @@ class KeptSignals {
   std::array<struct sigaction, kSignals.size()> kept_{};
 };
 
-Turns& one_command_at_a_time() {
-  static Turns turns("a sharpmax command");
+Turns& one_program_at_a_time() {
+  static Turns turns("the command line");
   return turns;
 }
 
@@ -53,63 +50,10 @@ int main_of(const std::vector<nb::bytes>& words) {
   std::vector<std::string> strings = strings_of(words);
   std::vector<char*> pointers;
   for (std::string& word : strings) pointers.push_back(word.data());
-  const Turn turn(one_command_at_a_time());
+  const Turn turn(one_program_at_a_time());
   const KeptSignals kept;
   const nb::gil_scoped_release without_interpreter;
   return cli::program_main(static_cast<int>(pointers.size()), pointers.data());
-}
-
-// Any bytes: a narration may quote a file's.
-nb::object text_of(const std::string& bytes) {
-  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
-}
-
-struct Callbacks {
-  nb::object text, narration, progress;  // called with a str; None: nobody cares
-
-  void tell(const Saying& saying) const {
-    const nb::object& who = saying.what == Said::text        ? text
-                            : saying.what == Said::narration ? narration
-                                                             : progress;
-    if (!who.is_none()) who(text_of(saying.words));
-  }
-};
-
-// To its end, whatever a callback or a signal raises: that is raised afterwards.
-void listen_to(Command& command, const Callbacks& callbacks) {
-  std::exception_ptr raised;
-  while (!command.ended()) {
-    std::vector<Saying> heard;
-    {
-      const nb::gil_scoped_release without_interpreter;
-      heard = command.hear(kBetweenSignals);
-    }
-    if (raised) continue;
-    try {
-      for (const Saying& saying : heard) callbacks.tell(saying);
-      raise_signals();
-    } catch (...) {
-      raised = std::current_exception();
-      command.cancel();
-    }
-  }
-  if (raised) std::rethrow_exception(raised);
-}
-
-nb::tuple run(const std::vector<nb::bytes>& words, nb::object on_text, nb::object on_narration,
-              nb::object on_progress, const nb::bytes& standard_input) {
-  const Turn turn(one_command_at_a_time());
-  Command command(strings_of(words), std::string(standard_input.c_str(), standard_input.size()));
-  try {
-    listen_to(command, {std::move(on_text), std::move(on_narration), std::move(on_progress)});
-  } catch (const nb::python_error& raised) {
-    if (!raised.matches(PyExc_KeyboardInterrupt) || command.interruption().empty()) throw;
-    PyErr_SetString(PyExc_KeyboardInterrupt, command.interruption().c_str());
-    throw nb::python_error();
-  }
-  const int code = command.code();
-  const std::string& results = command.results();
-  return nb::make_tuple(code, results.empty() ? nb::object(nb::none()) : text_of(results));
 }
 
 Json parsed(const std::string& results) {
@@ -130,16 +74,21 @@ void check_output(const std::string& argument, const nb::bytes& path, const std:
   call.check();
 }
 
-std::string report_page(const std::string& results) {
-  const Json one = parsed(results);
-  return report::results_page({&one, 1});
+// One result, or a list of several that are compared.
+std::vector<Json> all_of(const std::string& results) {
+  const Json read = parsed(results);
+  return read.is_array() ? read.get<std::vector<Json>>() : std::vector<Json>{read};
+}
+
+std::string report_page(const std::string& results) { return sharpmax::report_page(all_of(results)); }
+
+std::string report_view(const std::string& results) {
+  return sharpmax::report_view(all_of(results)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void translate(const std::exception_ptr& pending, void*) {
   try {
     std::rethrow_exception(pending);
-  } catch (const cli::Usage& usage) {
-    PyErr_SetString(PyExc_ValueError, usage.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, "not enough memory");
   }
@@ -150,11 +99,10 @@ void translate(const std::exception_ptr& pending, void*) {
 void bind_engine(nb::module_& m) {
   nb::register_exception_translator(translate);
   m.def("main", main_of, nb::arg("argv"));
-  m.def("run", run, nb::arg("arguments"), nb::arg("on_text").none(), nb::arg("on_narration").none(),
-        nb::arg("on_progress").none(), nb::arg("standard_input"));
   m.def("check_output", check_output, nb::arg("argument"), nb::arg("path"), nb::arg("kind"),
         nb::arg("overwrite"), nb::arg("source"));
   m.def("report_page", report_page, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("report_view", report_view, nb::arg("results"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace sharpmax::python

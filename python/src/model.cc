@@ -24,6 +24,11 @@ ModelRequest options_of(const OpenWish& wish) {
           .rope_base = wish.rope_base};
 }
 
+ModelRequest opened(ModelRequest request) {
+  request.opened = model::shared_model(request);
+  return request;
+}
+
 // Fills statistics [layer, head, token, ...] while a model reads.
 class Onlooker : public model::AttentionObserver {
  public:
@@ -52,12 +57,12 @@ std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const mo
 }  // namespace
 
 HeldModel::HeldModel(const OpenWish& wish)
-    : model_(model::open_model(options_of(wish))), context_(model::context_of(model_, options_of(wish))) {}
+    : request_(opened(options_of(wish))), context_(model::context_of(model(), request_)) {}
 
 nb::dict HeldModel::describe() const {
-  const model::Configuration& c = model_.configuration();
+  const model::Configuration& c = model().configuration();
   nb::dict all;
-  all["name"] = model_.name();
+  all["name"] = model().name();
   all["architecture"] = c.architecture;
   all["layers"] = c.layers;
   all["heads"] = c.heads;
@@ -96,15 +101,15 @@ std::unique_ptr<model::Session> HeldModel::open_session(const SessionWish& wish,
                 fmt::format("cache is '{}'; it must be float32 or float16", wish.cache));
   if (wish.block < 0 || wish.threads < 0)
     throw Error(ErrorCode::bad_argument, "block and threads must be positive, or 0 for the default");
-  model::check_memory(model_.configuration(), tokens, wish.cache);
+  model::check_memory(model().configuration(), tokens, wish.cache);
   model::SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = wish.cache == "float16" ? model::CacheType::float16 : model::CacheType::float32;
   settings.threads = wish.threads;
   if (wish.block > 0) settings.block = wish.block;
-  settings.normalizers = table_of(wish, model_.configuration());
+  settings.normalizers = table_of(wish, model().configuration());
   settings.on_layer = [signals = SignalWatch()]() mutable { signals.look(); };
-  return std::make_unique<model::Session>(model_, settings);
+  return std::make_unique<model::Session>(model(), settings);
 }
 
 Tokens HeldModel::tokenize(const nb::bytes& text, bool special, bool ends) {
@@ -112,17 +117,17 @@ Tokens HeldModel::tokenize(const nb::bytes& text, bool special, bool ends) {
   const std::string_view view(text.c_str(), text.size());
   const nb::gil_scoped_release without_interpreter;
   const auto how = special ? model::SpecialText::as_tokens : model::SpecialText::as_text;
-  return ends ? model_.tokenizer().encode_whole(view, how) : model_.tokenizer().encode(view, how);
+  return ends ? model().tokenizer().encode_whole(view, how) : model().tokenizer().encode(view, how);
 }
 
 nb::bytes HeldModel::detokenize(const Tokens& tokens) {
   const Turn turn(turns_);
-  const std::int64_t known = model_.tokenizer().size();
+  const std::int64_t known = model().tokenizer().size();
   for (const model::Token token : tokens)
     if (token < 0 || token >= known)
       throw Error(ErrorCode::bad_argument,
                   fmt::format("there is no token {}; the tokenizer has {}", token, known));
-  const std::string text = model_.tokenizer().decode(tokens);
+  const std::string text = model().tokenizer().decode(tokens);
   return nb::bytes(text.data(), text.size());
 }
 
@@ -130,11 +135,11 @@ Tokens HeldModel::prompt_tokens(const PromptWish& wish) {
   using model::SpecialText;
   const Turn turn(turns_);
   const nb::gil_scoped_release without_interpreter;
-  const model::Tokenizer& tokenizer = model_.tokenizer();
+  const model::Tokenizer& tokenizer = model().tokenizer();
   if (wish.chat) {
     const std::optional<std::string_view> system =
         wish.system ? std::optional<std::string_view>(*wish.system) : std::nullopt;
-    return tokenizer.encode(model::chat_template_of(model_.file()).render(wish.text, system),
+    return tokenizer.encode(model::chat_template_of(model().file()).render(wish.text, system),
                             SpecialText::as_tokens);
   }
   if (wish.system) throw Error(ErrorCode::bad_argument, "system goes with chat=True");
@@ -150,7 +155,7 @@ void HeldModel::logits(const Tokens& tokens, const SessionWish& wish, nb::handle
   const OutputArray array = output_array(out, "out");
   const TensorView<float, 2> view = output_view<float, 2>(array, "out");
   const auto count = static_cast<std::int64_t>(tokens.size());
-  check_out(array, {view.shape[0] == 1 ? 1 : count, model_.configuration().vocabulary});
+  check_out(array, {view.shape[0] == 1 ? 1 : count, model().configuration().vocabulary});
   const Turn turn(turns_);
   const nb::gil_scoped_release without_interpreter;
   check_length(count);
@@ -181,7 +186,7 @@ void HeldModel::statistics(const Tokens& tokens, const SessionWish& wish, const 
                            std::vector<double> gaps) {
   const HeldStatistics held(wanted, std::move(gaps));
   const auto count = static_cast<std::int64_t>(tokens.size());
-  const model::Configuration& c = model_.configuration();
+  const model::Configuration& c = model().configuration();
   for (const OutputArray& array : held.arrays()) check_out(array, {c.layers, c.heads});
   for (const OutputArray& array : held.arrays_of_rows()) check_out(array, {c.layers, c.heads, count});
   const Turn turn(turns_);

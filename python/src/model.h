@@ -9,6 +9,7 @@
 #include "model/generation/generate.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer/session.h"
+#include "sharpmax/model.h"
 #include "statistics.h"
 #include "turns.h"
 
@@ -55,7 +56,8 @@ class HeldModel {
   void statistics(const Tokens& tokens, const SessionWish& wish, const nb::dict& wanted,
                   std::vector<double> gaps);
 
-  const model::Model& model() const noexcept { return model_; }
+  const ModelRequest& request() const noexcept { return request_; }  // of a job on this model
+  const model::Model& model() const noexcept { return *request_.opened; }
   std::int64_t context() const noexcept { return context_; }
   Turns& turns() noexcept { return turns_; }
   // Error{bad_argument} unless the array begins with these dimensions.
@@ -65,7 +67,7 @@ class HeldModel {
   std::unique_ptr<model::Session> open_session(const SessionWish& wish, std::int64_t tokens) const;
 
  private:
-  model::Model model_;
+  ModelRequest request_;  // as it was opened, and the opened model
   std::int64_t context_;
   Turns turns_{"this model"};
 };

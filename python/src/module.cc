@@ -1,6 +1,8 @@
 // sharpmax._core: the library as Python sees it, without manners. The package around it adds them.
 #include <nanobind/nanobind.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +15,16 @@
 namespace sharpmax::python {
 namespace {
 
-PyObject* python_type_of(ErrorCode code) {
+// A sentence about a file ends as the system told it.
+PyObject* system_error_in(std::string_view sentence) {
+  const std::pair<int, PyObject*> kinds[] = {
+      {ENOENT, PyExc_FileNotFoundError}, {EACCES, PyExc_PermissionError}, {EISDIR, PyExc_IsADirectoryError}};
+  for (const auto& [number, kind] : kinds)
+    if (sentence.ends_with(std::strerror(number))) return kind;
+  return PyExc_OSError;
+}
+
+PyObject* python_type_of(ErrorCode code, std::string_view sentence) {
   switch (code) {
     case ErrorCode::bad_argument:
     case ErrorCode::bad_file:
@@ -21,7 +32,7 @@ PyObject* python_type_of(ErrorCode code) {
     case ErrorCode::unsupported:
       return PyExc_NotImplementedError;
     case ErrorCode::io:
-      return PyExc_OSError;
+      return system_error_in(sentence);
     case ErrorCode::limit:
       return PyExc_ValueError;
     case ErrorCode::memory:
@@ -47,9 +58,10 @@ void translate(const std::exception_ptr& pending, void*) {
   try {
     std::rethrow_exception(pending);
   } catch (const RequestError& error) {
-    PyErr_SetString(python_type_of(error.code()), error.spoken(Speech::python).c_str());
+    const std::string sentence = error.spoken(Speech::python);
+    PyErr_SetString(python_type_of(error.code(), sentence), sentence.c_str());
   } catch (const Error& error) {
-    PyErr_SetString(python_type_of(error.code()), python_words(error.what()).c_str());
+    PyErr_SetString(python_type_of(error.code(), error.what()), python_words(error.what()).c_str());
   }
 }
 
@@ -64,6 +76,7 @@ NB_MODULE(_core, m) {
   bind_normalizers(m);
   bind_machine(m);
   bind_engine(m);
+  bind_jobs(m);
   bind_model(m);
 }
 

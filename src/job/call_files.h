@@ -72,7 +72,7 @@ CallFiles files_of(const Request& request, bool overwrite, std::string_view sche
   Request::each_field(request, [&](const Field& field, const auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
       if (field.name == "model") call.reads_model(value);
-      if (field.kind == Field::Kind::input) call.reads(named(field.name), value);
+      if (field.kind == Field::Kind::input || field.kind == Field::Kind::table) call.reads(named(field.name), value);
       if (field.name == "json") call.writes(named(field.name), value, results_kind(std::string(schema)));
     }
   });

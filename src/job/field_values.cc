@@ -24,13 +24,6 @@ void read_number(const Field& field, std::string_view text, Number& value, const
 
 std::string shown(double value) { return fmt::format("{:.15g}", value); }
 
-// "from 1 to 4096", "at least 16"
-std::string words_of(const Domain& domain) {
-  if (std::isinf(domain.most)) return "at least " + shown(domain.least);
-  if (std::isinf(domain.least)) return "at most " + shown(domain.most);
-  return fmt::format("from {} to {}", shown(domain.least), shown(domain.most));
-}
-
 std::string words_of(const std::vector<std::string_view>& choices) {
   std::string words;
   for (std::size_t i = 0; i < choices.size(); ++i)
@@ -39,6 +32,14 @@ std::string words_of(const std::vector<std::string_view>& choices) {
 }
 
 }  // namespace
+
+std::string words_of(const Domain& domain) {
+  if (!domain.choices.empty()) return words_of(domain.choices);
+  if (std::isinf(domain.least) && std::isinf(domain.most)) return "";
+  if (std::isinf(domain.most)) return "at least " + shown(domain.least);
+  if (std::isinf(domain.least)) return "at most " + shown(domain.most);
+  return fmt::format("from {} to {}", shown(domain.least), shown(domain.most));
+}
 
 Domain range(double least, double most) { return {least, most, {}}; }
 Domain one_of(std::vector<std::string_view> choices) {
@@ -94,11 +95,12 @@ void check_number(const Field& field, double value) {
 }
 
 void check_text(const Field& field, const std::string& value) {
+  if (field.kind == Field::Kind::memory) return;  // contents may hold anything
   const auto& choices = field.domain.choices;
   if (value.find('\0') != std::string::npos)
     refuse(field, fmt::format(" is {}, which holds a null character; it must not", in_quotes(value)));
   if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end()) return;
-  refuse(field, fmt::format(" is {}; it must be {}", in_quotes(value), words_of(choices)));
+  refuse(field, fmt::format(" is {}; it must be {}", in_quotes(value), words_of(field.domain)));
 }
 
 std::string quoted_word(std::string_view word) {

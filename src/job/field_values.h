@@ -62,6 +62,9 @@ void read_field(const Field& field, std::string_view text, std::vector<T>& value
   for (const std::string_view piece : pieces_of(text, kSeparator<T>)) read_field(field, piece, values.emplace_back());
 }
 
+// "from 1 to 4096", "at least 16", "text, task or both"; empty for any value.
+std::string words_of(const Domain& domain);
+
 // Throws RequestError{bad_argument} for a value outside its domain. An empty text is a field that was not given.
 void check_number(const Field& field, double value);
 void check_text(const Field& field, const std::string& value);
@@ -99,6 +102,9 @@ void check_fields(const Request& request) {
   each_given(request, [](const Field& field, const auto& value) { check_field(field, value); });
 }
 
+// The field whose file this one has the contents of: text for text_string.
+inline std::string_view file_of(const Field& memory) { return memory.name.substr(0, memory.name.rfind('_')); }
+
 // A word as a shell takes it, in quotes if it needs them.
 std::string quoted_word(std::string_view word);
 
@@ -111,6 +117,7 @@ std::string command_of(std::string_view verb, const Request& request) {
   };
   each_given(request, [&](const Field& field, const auto& value) {
     const std::string option = option_of(field);
+    if (field.kind == Field::Kind::memory) return add(option_of(file_of(field)), "-");
     if (!option.starts_with('-')) {
       operands.append(1, ' ').append(quoted_word(field_text(value)));
     } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, bool>) {

@@ -68,6 +68,12 @@ std::string results_text(const Json& results) {
   return results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Interruption interruption_of(const std::optional<Resumption>& told, bool resuming) {
+  if (told) return {told->possible, "interrupted; " + told->sentence};
+  if (resuming) return {true, "interrupted; what was saved before is kept"};
+  return {false, "interrupted before anything was saved"};
+}
+
 void check_resume(bool resume, const std::string& json) {
   if (resume && !is_file(json))
     throw RequestError(ErrorCode::bad_argument, fmt::format("{} goes with {}", flagged("resume"), given("json", "FILE")));

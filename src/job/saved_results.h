@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,14 @@ Provenance provenance_in(const Json& results);
 
 // As files have it: one space of indentation; what is no number is null, and bytes that are no text are U+FFFD.
 std::string results_text(const Json& results);
+
+// What an interrupted job tells, for each door to end with how to go on.
+struct Interruption {
+  bool can_go_on = false;  // the same request with `resume` does
+  std::string sentence;    // "interrupted; finished chunks are saved"; names fields as a job does
+};
+// told: what the job said last about resuming, if anything; resuming: the request had `resume`.
+Interruption interruption_of(const std::optional<Resumption>& told, bool resuming);
 
 // Refuses `resume` without a file to resume from.
 void check_resume(bool resume, const std::string& json);

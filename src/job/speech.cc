@@ -55,7 +55,6 @@ std::string operand(std::string_view field) { return marked('o', field, ""); }
 
 std::string option_of(std::string_view field) {
   if (field == "model") return "MODEL";
-  if (field == "results") return "RESULTS";
   if (field == "report") return "-o";
   if (field == "text_string") return "standard input (--text -)";
   while (field.ends_with('_')) field.remove_suffix(1);

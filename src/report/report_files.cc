@@ -7,7 +7,10 @@
 #include <span>
 
 #include "base/in_quotes.h"
+#include "report/kind/kinds.h"
 #include "report/results_page.h"
+#include "report/view/json.h"
+#include "report/view/text.h"
 #include "storage/files.h"
 
 namespace sharpmax {
@@ -121,6 +124,21 @@ void write_report_files(const ReportFiles& files, std::span<const Json> given, L
 
 std::string report_page(std::span<const Json> results) { return report::results_page(as_saved(results)); }
 
+namespace {
+
+report::View view_of(std::span<const Json> results) {
+  const std::vector<Json> saved = as_saved(results);
+  return saved.size() == 1 ? report::view_of(saved[0]) : report::compared_view(saved);
+}
+
+}  // namespace
+
+Json report_view(std::span<const Json> results) { return report::to_json(view_of(results)); }
+
+std::string report_text(std::span<const Json> results, bool colour, Rows rows) {
+  return report::as_text(view_of(results), {.colour = colour, .every_row = rows == Rows::all});
+}
+
 std::vector<Figure> report_figures(std::span<const Json> results) {
   const std::vector<Json> saved = as_saved(results);
   return saved.size() == 1 ? report::figures_of(saved[0]) : report::figures_of(std::span<const Json>(saved));
@@ -149,13 +167,13 @@ void check_results(const std::string& path, const Json& results, const ReportFil
 void check_request(const ReportRequest& request) {
   if (request.results.empty())
     throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("report: no results were given; {} must name a JSON file", named("results")));
+                       fmt::format("report: no results were given; {} must name a JSON file", operand("results")));
   if (!request.files.wanted())
     throw RequestError(ErrorCode::bad_argument,
                        fmt::format("report: nothing to write was given; {} must name a file for the page, or {} a directory",
                                    named("report"), named("figures")));
   CallFiles call(request.overwrite);
-  for (const std::string& path : request.results) call.reads(named("results"), path);
+  for (const std::string& path : request.results) call.reads(operand("results"), path);
   declare_report_files(call, request.files, request.results.size());
   call.check();
   check_report_files(request.files);

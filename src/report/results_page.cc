@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "playground/code.h"
-#include "report/kinds.h"
+#include "report/kind/kinds.h"
+#include "report/view/json.h"
+#include "report/view/room.h"
 #include "report/page_template.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
@@ -12,8 +14,6 @@
 
 namespace sharpmax::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kSetAside = 20'000;   // for names and numbers that every page has
 constexpr std::size_t kLeastRoom = 50'000;  // of one result, however many there are
@@ -29,11 +29,25 @@ std::string results_page(std::span<const Json> results) {
   const PageTemplate page = page_template();
   const std::string code = base64_of(playground::code());
   const std::size_t taken = page.before.size() + page.between.size() + code.size() + page.after.size() + kSetAside;
-  const std::size_t room = taken < kPageBytes ? (kPageBytes - taken) / std::max<std::size_t>(1, results.size()) : 0;
-  Json all = Json::array();
-  for (const Json& one : results) all.push_back(page_data(one, std::max(room, kLeastRoom)));
+  const std::size_t shares = results.size() + (results.size() > 1 ? 1 : 0);  // those compared are a view too
+  const std::size_t left = taken < kPageBytes ? (kPageBytes - taken) / std::max<std::size_t>(1, shares) : 0;
+  const std::size_t room = std::max(left, kLeastRoom);
+  const auto within_room = [&](View view) {
+    leave_out_beyond(view, room);
+    return to_json(view);
+  };
+  Json views = Json::array(), all = Json::array();
+  bool any_viewed = false;
+  for (const Json& one : results) {
+    const bool viewed = kind_of(one).data == nullptr;
+    any_viewed = any_viewed || viewed;
+    views.push_back(viewed ? within_room(view_of(one)) : Json());
+    all.push_back(page_data(one, room));
+  }
   std::string html(page.before);
-  html += embedded({{"results", std::move(all)}});
+  html += embedded({{"views", std::move(views)},
+                    {"compared", any_viewed && results.size() > 1 ? within_room(compared_view(results)) : Json()},
+                    {"results", std::move(all)}});
   html += page.between;
   html += code;
   html += page.after;
@@ -55,15 +69,12 @@ bool has_page() noexcept {
   }
 }
 
-void check_results(const Json& results) { page_data(results, kLeastRoom); }
-
-std::vector<Figure> figures_of(const Json& results) {
-  const Kind& kind = kind_of(results);
-  return made_of(kind, [&] { return kind.figures(results); });
+void check_results(const Json& results) {
+  view_of(results);
+  page_data(results, kLeastRoom);
 }
 
-std::vector<Figure> figures_of(std::span<const Json> results) {
-  return made_of(kind_of(results.front()), [&] { return compared_figures(results); });
-}
+std::vector<Figure> figures_of(const Json& results) { return figures_in(view_of(results)); }
+std::vector<Figure> figures_of(std::span<const Json> results) { return figures_in(compared_view(results)); }
 
 }  // namespace sharpmax::report

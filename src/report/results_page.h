@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "report/figure/figures.h"
+#include "report/svg/figures.h"
 
 namespace sharpmax::report {
 
 // What a page takes at most, unless there are so many results that the least of each is more.
 inline constexpr std::size_t kPageBytes = 700'000;
 
-// One HTML file that asks for nothing but itself, of one result or of several that are compared. Strings in
+// One self-contained HTML file, of one result or of several that are compared. Strings in
 // them may hold anything. Throws Error{bad_argument} where there is no page for one of them or it is not what
 // its schema says, Error{unsupported} if the build has no page.
 std::string results_page(std::span<const nlohmann::ordered_json> results);

@@ -40,8 +40,8 @@ def test_all_five_are_printed_in_80_columns(folder, book):
     done = sharpmax("audit", folder, "--text", book, "--analysis", "all", *SMALL)
     assert done.returncode == 0, done
     text = done.stdout.decode()
-    for words in ("What paper B found", "Distance against L, N = 5", "Distance against N, L = 128", "Critical N",
-                  "Separability", "Gradient", "x: the heads' values"):
+    for words in ("What of paper B holds", "Distance against length", "Distance against the number of keys", "critical N",
+                  "told apart", "weights move", "x: the heads' values"):
         assert words in text, words
     assert all(len(line) <= 80 for line in text.splitlines() if str(folder) not in line), text
 

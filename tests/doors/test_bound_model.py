@@ -149,7 +149,7 @@ def test_tokens_are_escaped(tmp_path):
     assert_fits(text)
     query = json.loads(done("m.gguf", "--json", "-", cwd=tmp_path))["heads"][0]["attained"]["query"]
     assert query["text"] == f"\x1b[{query['token']}m"
-    assert f"'\\x1b[{query['token']}m'" in text
+    assert f"'\\u001b[{query['token']}m'" in text
 
 
 def test_words_that_do_not_go_with_a_model_are_refused_and_not_ignored(tmp_path):

@@ -70,7 +70,7 @@ def test_the_report_says_it_in_words_within_80_columns(words, tmp_path):
     text = done.stdout.decode()
     assert text.startswith(("Leave it as it is: ", "Use "))
     assert all(len(line) <= 80 for line in text.replace(str(tmp_path), "").split("\n") if not line.lstrip().startswith("sharpmax "))
-    for word in ("nothing", "softmax:beta=1.5", "Loss by tokens before", "Right answers by length"):
+    for word in ("as it is", "softmax:beta=1.5", "Loss by position", "Right answers"):
         assert word in text
 
 

@@ -88,7 +88,7 @@ def test_the_wheel_holds_the_package_its_types_and_its_licenses(made):
         metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
     package = {str(path.relative_to(REPOSITORY / "python")) for path in (REPOSITORY / "python/sharpmax").rglob("*.py")}
     assert package <= names
-    assert {"sharpmax/py.typed", "sharpmax/_core.pyi"} <= names
+    assert {"sharpmax/py.typed", "sharpmax/_core.pyi", "sharpmax/_engine/_verbs.pyi"} <= names
     assert not [name for name in names if name.endswith((".cc", ".h", ".a"))]
 
     libraries = [pathlib.Path(name).name for name in names if re.match(r"sharpmax\.libs/.+", name)]

@@ -43,6 +43,9 @@ TEST(RetrievalRequests, AreRefusedInTheNamesOfEachLanguage) {
   expect_run_refused([](auto& r) { r.training.width = 0; },
                      {"width is 0; it must be from 1 to 4096", "width is 0; it must be from 1 to 4096",
                       "--width is 0; it must be from 1 to 4096"});
+  expect_run_refused([](auto& r) { r.threads = 0; },
+                     {"threads is 0; it must be from 1 to 4096", "threads is 0; it must be from 1 to 4096",
+                      "--threads is 0; it must be from 1 to 4096"});
   expect_run_refused([](auto& r) { r.training.least_size = 20; },
                      {"largest_size is 16; it must be at least least_size, which is 20",
                       "largest_size is 16; it must be at least least_size, which is 20",

@@ -7,9 +7,11 @@
 #include <random>
 #include <vector>
 
-#include "report/figure/drawing/scale.h"
-#include "report/figure/drawing/svg.h"
-#include "report/figure/drawing/words.h"
+#include "report/view/axes.h"
+#include "report/svg/svg.h"
+#include "report/svg/width.h"
+#include "report/view/format.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {

@@ -178,6 +178,39 @@ TEST_F(JobsOnAModel, AnInterruptedJobGoesOnToTheSameResult) {
   EXPECT_EQ(Json::parse(read_text(request.saving.json)).at("chunks").dump(), whole.at("chunks").dump());
 }
 
+TEST_F(JobsOnAModel, TokensThatAreSkippedAreNotReadAndTheOthersHaveTheSameLosses) {
+  PerplexityRequest request = perplexity_request();
+  const PerplexityResult whole = perplexity(request);
+  ASSERT_GT(whole.chunks.size(), 4u);
+  request.skip = 2 * whole.settings.length;
+  request.text.tokens = 2 * whole.settings.length;
+  const PerplexityResult part = perplexity(request);
+  ASSERT_EQ(part.chunks.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(part.chunks[i].first, whole.chunks[i + 2].first);
+    EXPECT_EQ(part.chunks[i].losses, whole.chunks[i + 2].losses);
+  }
+  request.saving = {.json = (folder_ / "part.json").string()};
+  perplexity(request);
+  request.saving.resume = true;
+  request.skip += 1;  // another part is not resumed
+  EXPECT_THROW(perplexity(request), RequestError);
+  request.skip = whole.settings.tokens - 1;  // one is left
+  EXPECT_THROW(perplexity(request), Error);
+}
+
+TEST_F(JobsOnAModel, ATextInMemoryGivesTheResultsOfItsFile) {
+  PerplexityRequest request = perplexity_request();
+  const Json of_file = to_json(perplexity(request));
+  request.text.text_string = read_text(request.text.text);
+  EXPECT_THROW(perplexity(request), RequestError);  // both
+  request.text.text.clear();
+  const PerplexityResult result = perplexity(request);
+  EXPECT_EQ(to_json(result).at("chunks").dump(), of_file.at("chunks").dump());
+  EXPECT_EQ(result.settings.text, "-");
+  EXPECT_NE(result.provenance.command.find(" --text - "), std::string::npos) << result.provenance.command;
+}
+
 TEST_F(JobsOnAModel, AnOutputNeverReplacesAnInput) {
   PerplexityRequest request = perplexity_request();
   for (const std::string& input : {request.model.model, request.text.text}) {

@@ -61,10 +61,10 @@ TEST(RetrievalJobLaws, TwoRunsAtTheSameTimeFindWhatEachFindsAlone) {
 TEST(RetrievalJobLaws, ARunThatItsListenerEndedGoesOnToTheSameResults) {
   const Folder folder("retrieval-resumed");
   struct Impatient : Listener {
-    int lines = 0;
+    int pauses = 0;
     Resumption resumption;
-    void on_progress(std::string_view) override {
-      if (++lines == 2) throw Interrupted{};
+    void on_pause() override {
+      if (++pauses == 2) throw Interrupted{};
     }
     void on_resumption(const Resumption& told) override { resumption = told; }
   } impatient;

@@ -1,15 +1,17 @@
 """The verbs: whole jobs of the command line as functions, and models to run."""
 
-from ._audit import AnalysisResult, AuditResult, ProbeResult, audit
-from ._bound import BoundResult, ModelBoundResult, bound
-from ._fit import FitResult, fit
-from ._fix import FixResult, fix
-from ._inspect import InspectResult, inspect
+from ._audit import AnalysisResult, AuditResult, ProbeResult
+from ._bound import BoundResult, ModelBoundResult
+from ._fit import FitResult
+from ._fix import FixResult
+from ._generate import GenerateResult
+from ._inspect import InspectResult
 from ._model import Model, load_model
-from ._perplexity import PerplexityResult, perplexity
-from ._result import Result, load_result
-from ._retrieve import RetrievalResult, retrieve
+from ._perplexity import PerplexityResult
+from ._result import Result, load_result, report
+from ._retrieve import RetrievalResult
 from ._tables import Table
+from ._verbs import audit, bound, fit, fix, generate, inspect, perplexity, retrieve
 
 __all__ = [
     "AnalysisResult",
@@ -17,6 +19,7 @@ __all__ = [
     "BoundResult",
     "FitResult",
     "FixResult",
+    "GenerateResult",
     "InspectResult",
     "Model",
     "ModelBoundResult",
@@ -29,9 +32,11 @@ __all__ = [
     "bound",
     "fit",
     "fix",
+    "generate",
     "inspect",
     "load_model",
     "load_result",
     "perplexity",
+    "report",
     "retrieve",
 ]

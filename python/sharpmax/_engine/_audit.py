@@ -1,4 +1,4 @@
-"""sharpmax.audit(): every head of a model, and where it goes blunt."""
+"""What sharpmax.audit() returns: every head of a model, and where it goes blunt."""
 
 from __future__ import annotations
 
@@ -6,27 +6,8 @@ import typing
 
 import numpy as np
 
-from ._progress import Progress
 from ._result import ReportedResult, results_of
-from ._run import run
 from ._tables import Table
-from ._verb import (
-    MODEL_FILES,
-    ModelLike,
-    NormalizerLike,
-    NormalizerTable,
-    Path,
-    model_operand,
-    table_as_file,
-    take_text,
-)
-from ._words import Wording, given_of, keywords_of
-
-_WORDING = Wording(
-    "audit",
-    flags=("special", "all", "resume", "chat", "overwrite"),
-    files=(*MODEL_FILES, "json", "report", "figures"),
-)
 
 
 class _OfAModel(ReportedResult):
@@ -84,7 +65,9 @@ class AuditResult(_OfAModel):
             ["head", "kind", *(f"{n:,}" for n in self.lengths)], rows, "Median peak weight, bluntest heads first"
         )
 
-    def plot(self, length: typing.Optional[int] = None, statistic: str = "peak", ax: typing.Any = None) -> typing.Any:
+    def plot(  # type: ignore[override]
+        self, length: typing.Optional[int] = None, statistic: str = "peak", ax: typing.Any = None
+    ) -> typing.Any:
         """The grid of heads, shaded by the median of a statistic at a length (None: the longest): matplotlib's axes."""
         from ._plots import plot_audit
 
@@ -134,85 +117,3 @@ class ProbeResult(_OfAModel):
     def table(self) -> Table:
         rows = [[r["length"], r["questions"], r["share"], r["low"], r["high"]] for r in self.data["probe"]["lengths"]]
         return Table(["length", "questions", "right", "low", "high"], rows)
-
-
-def audit(
-    model: ModelLike,
-    text: typing.Optional[Path] = None,
-    *,
-    text_string: typing.Optional[str] = None,
-    tokens: typing.Optional[int] = None,
-    special: bool = False,
-    lengths: typing.Union[None, int, typing.Sequence[int]] = None,
-    excerpts: int = 4,
-    threshold: float = 0.1,
-    sketch: int = 512,
-    all: bool = False,  # noqa: A002  the command's word
-    head: typing.Optional[str] = None,
-    analysis: typing.Union[None, str, typing.Sequence[str]] = None,
-    vectors: str = "values",
-    distance: str = "sum",
-    chunks: int = 1,
-    length_top: int = 5,
-    tops: typing.Optional[typing.Sequence[int]] = None,
-    critical_most: int = 100,
-    critical_lengths: typing.Optional[typing.Sequence[int]] = None,
-    level: float = 0.01,
-    subsets: int = 25,
-    draws: int = 1,
-    seed: int = 1,
-    probe: typing.Optional[str] = None,
-    questions: int = 40,
-    chat: bool = False,
-    question_seed: int = 0,
-    normalizer: typing.Optional[NormalizerLike] = None,
-    normalizers: typing.Optional[NormalizerTable] = None,
-    context: typing.Optional[int] = None,
-    rope_scaling: typing.Optional[str] = None,
-    rope_base: typing.Optional[float] = None,
-    cache: str = "float32",
-    block: int = 512,
-    threads: typing.Optional[int] = None,
-    json: typing.Optional[Path] = None,
-    report: typing.Optional[Path] = None,
-    figures: typing.Optional[Path] = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress = None,
-) -> typing.Union[AuditResult, AnalysisResult, ProbeResult]:
-    """Every head of a model, and where it goes blunt: an AuditResult.
-
-    With ``analysis=`` paper B's analyses instead (an AnalysisResult), with ``probe=`` questions whose answer is known
-    (a ProbeResult).
-
-    model                    a path, or what load_model() returned
-    text, text_string        the path of the text, or the text itself; a probe needs none
-    tokens, special          read only so many of the text; <|special|> words in it are the tokens that they name
-    lengths                  tokens; None: 64, 128, ... to the context, at most 8192
-    excerpts                 read at most so many parts of the text
-    threshold                a head whose median peak is below is blunt
-    sketch                   tokens of the excerpt on which every head is drawn in the results; 0: none
-    all, head                str() of the result shows every head, or one: "LAYER.HEAD"
-    analysis                 of "distance-length", "distance-top", "critical-top", "separability", "gradient"; or "all"
-    vectors, distance, chunks, length_top, tops, critical_most, critical_lengths, level, subsets, draws, seed
-                             of the analyses: ``sharpmax audit --help`` has them
-    probe                    "max" (of a sequence) or "lookup" (of a key)
-    questions, chat, question_seed   of the probe: how many of each length, in the model's chat template, their seed
-    normalizer, normalizers, context, rope_scaling, rope_base, cache, block, threads   as perplexity() has them
-    json, resume             a file to which what was measured is saved as it comes, and from which a run goes on
-    report                   a file for the HTML page
-    figures                  a directory for its figures, SVG
-    overwrite                replace existing files of another kind; an input is never replaced
-    """
-    given = given_of(audit, locals())
-    for keyword in ("model", "progress"):
-        given.pop(keyword, None)
-    operand = model_operand(model, given)
-    written = take_text(given)
-    with table_as_file(given):
-        outcome = run(_WORDING.words(given, operand), KEYWORDS, progress, written)
-    kind = AnalysisResult if analysis is not None else ProbeResult if probe is not None else AuditResult
-    return typing.cast(typing.Any, kind.of(outcome))
-
-
-KEYWORDS = keywords_of(audit)

@@ -1,17 +1,11 @@
-"""sharpmax.bound(): how sharp attention can be at all."""
+"""What sharpmax.bound() returns: how sharp attention can be at all."""
 
 from __future__ import annotations
 
 import typing
 
-from ._progress import Progress
 from ._result import ReportedResult, results_of
-from ._run import run
 from ._tables import Table
-from ._verb import ModelLike, NormalizerLike, Path, model_operand
-from ._words import Wording, given_of, keywords_of
-
-_WORDING = Wording("bound", flags=("all", "overwrite"), files=("json", "report", "figures"), repeated=("normalizer",))
 
 
 def _keys(n: float) -> typing.Union[int, float]:
@@ -86,60 +80,3 @@ class ModelBoundResult(ReportedResult):
             [h["layer"], h["head"], h["spread"], h["log10_length"], "yes" if h["useful"] else ""] for h in heads[:10]
         ]
         return Table(["layer", "head", "spread at most", "log10 of the length", "useful"], rows, "The surest heads")
-
-
-def bound(
-    model: typing.Optional[ModelLike] = None,
-    *,
-    spread: typing.Optional[float] = None,
-    n: typing.Union[int, float, typing.Sequence[float]] = 16384,
-    normalizer: typing.Union[None, NormalizerLike, typing.Sequence[NormalizerLike]] = None,
-    peak: typing.Optional[float] = None,
-    beta: float = 1.0,
-    level: typing.Optional[float] = None,
-    json: typing.Optional[Path] = None,
-    report: typing.Optional[Path] = None,
-    figures: typing.Optional[Path] = None,
-    overwrite: bool = False,
-    all: bool = False,  # noqa: A002  the command's word
-    rope_scaling: typing.Optional[str] = None,
-    rope_base: typing.Optional[float] = None,
-    threads: typing.Optional[int] = None,
-    progress: Progress = None,
-) -> typing.Union[BoundResult, ModelBoundResult]:
-    """How sharp attention can be at all: bounds, not measurements.
-
-    With ``spread=`` a BoundResult: rows whose scores lie at most so far apart. With a model a ModelBoundResult: what
-    its weights prove of every head.
-
-    spread      how far the scores of a row may lie apart
-    n           numbers of keys
-    normalizer  one or several; None: every member of the family
-    peak        also: at which n is this weight lost, up to which is it sure? (with a model 0.5 unless given)
-    beta        scores are multiplied by it first: 1 / temperature
-    level       the lowest score there may be, for normalizers that change when all scores move together; None:
-                minus half the spread
-    json        a file to write the results to
-    report      a file for the HTML page
-    figures     a directory for its figures, SVG
-    overwrite   replace existing files of another kind; an input is never replaced
-    all         str() of the result shows every head of the model
-    rope_scaling, rope_base, threads   of a model
-
-    >>> import sharpmax
-    >>> found = sharpmax.bound(spread=5.69, n=[16, 16384], normalizer=["softmax", "top_k:k=4"], peak=0.5)
-    >>> round(found.highest["softmax"][16384], 4)
-    0.0177
-    >>> found.lost_from["softmax"]
-    297.0
-    """
-    given = given_of(bound, locals())
-    given.pop("model", None)
-    given.pop("progress", None)
-    operands = [] if model is None else [model_operand(model, given)]
-    given.pop("context", None)  # of a Model: bounds hold for any
-    kind = BoundResult if model is None else ModelBoundResult
-    return typing.cast(typing.Any, kind.of(run(_WORDING.words(given, *operands), KEYWORDS, progress)))
-
-
-KEYWORDS = keywords_of(bound)

@@ -1,21 +1,15 @@
-"""sharpmax.inspect(): what a model file holds."""
+"""What sharpmax.inspect() returns: what a model file holds."""
 
 from __future__ import annotations
 
 import typing
 
-from ._progress import Progress
-from ._result import Result, results_of
-from ._run import run
+from ._result import ReportedResult, results_of
 from ._tables import Table
-from ._verb import ModelLike, Path, model_operand
-from ._words import Wording, given_of, keywords_of
-
-_WORDING = Wording("inspect", flags=("tensors", "check", "overwrite"), files=("json",))
 
 
 @results_of("sharpmax.inspect/1")
-class InspectResult(Result):
+class InspectResult(ReportedResult):
     """What is in a model file. `ok` is False where ``check=True`` found weights that are NaN or infinite."""
 
     @property
@@ -54,31 +48,3 @@ class InspectResult(Result):
         rows: typing.List[typing.List[typing.Any]] = [[name, value] for name, value in (self.shape or {}).items()]
         rows += [[f"type {entry['type']}", entry["tensors"]] for entry in self.data["types"]]
         return Table(["", "number"], rows)
-
-
-def inspect(
-    model: ModelLike,
-    *,
-    tensors: bool = False,
-    check: bool = False,
-    threads: typing.Optional[int] = None,
-    json: typing.Optional[Path] = None,
-    overwrite: bool = False,
-    progress: Progress = None,
-) -> InspectResult:
-    """What is in a model file: architecture, shape, tokenizer, types, tensors and metadata, and whether it runs here.
-
-    model    a GGUF file, a .safetensors file, the index of its shards, or a folder as Hugging Face saves it
-    tensors  str() of the result names every tensor, not one line for those that differ in the layer alone
-    check    look at every weight; `ok` is then False if one is NaN or infinite
-    threads  for the check; None: OpenMP's
-    json, overwrite   a file to write the results to; replace an existing file of another kind, never an input
-    """
-    given = given_of(inspect, locals())
-    for keyword in ("model", "progress"):
-        given.pop(keyword, None)
-    operand = model_operand(model, {})
-    return typing.cast(InspectResult, InspectResult.of(run(_WORDING.words(given, operand), KEYWORDS, progress)))
-
-
-KEYWORDS = keywords_of(inspect)

@@ -12,15 +12,11 @@ from .. import _core
 from .._arrays import NumPyArrays
 from .._normalizers import NormalizerLike, as_normalizer
 from .._stats import Stats, StatsWish, gather_stats, plan_stats
-from ._run import told_in_python
-from ._words import Path, number, path_text, real, utf8
+from ._values import Path, number, path_text, real, utf8
 
 Tokens = typing.Sequence[int]
 Prompt = typing.Union[str, Tokens]
 Table = typing.Union[None, str, "os.PathLike[str]", typing.Mapping[str, typing.Any]]
-
-_OPENING = ("context", "rope_scaling", "rope_base")
-_RUNNING = ("normalizer", "normalizers", "cache", "block", "threads")
 
 
 def _wish_of(
@@ -61,16 +57,12 @@ class Model:
         rope_base: typing.Optional[float] = None,
     ) -> None:
         self.path = path_text("path", path)
-        self.opened_with = {"context": context, "rope_scaling": rope_scaling, "rope_base": rope_base}
         wish = _core.OpenWish()
         wish.path = os.fsencode(self.path)
         wish.context = None if context is None else number("context", context, 1, 1 << 30)
         wish.rope_scaling = "" if rope_scaling is None else utf8("rope_scaling", rope_scaling).decode()
         wish.rope_base = None if rope_base is None else real("rope_base", rope_base)
-        try:
-            self._core = _core.Model(wish)
-        except (ValueError, OSError, NotImplementedError) as error:
-            raise told_in_python(error, _OPENING) from None
+        self._core = _core.Model(wish)
         self.config: typing.Dict[str, typing.Any] = self._core.describe()
 
     @property
@@ -130,12 +122,6 @@ class Model:
         wish.system = None if system is None else utf8("system", system).decode()
         return self._core.prompt_tokens(wish)
 
-    def _run(self, method: typing.Callable[..., typing.Any], *arguments: typing.Any) -> typing.Any:
-        try:
-            return method(*arguments)
-        except (ValueError, NotImplementedError, MemoryError) as error:
-            raise told_in_python(error, _OPENING + _RUNNING) from None
-
     def logits(
         self,
         tokens: Prompt,
@@ -154,7 +140,7 @@ class Model:
         ids = self._tokens(tokens)
         wish = _wish_of(normalizer, normalizers, cache, block, threads)
         out = np.empty((1 if last else len(ids), self.vocabulary), np.float32)
-        self._run(self._core.logits, ids, wish, out)
+        self._core.logits(ids, wish, out)
         return out[0] if last else out
 
     def loss(
@@ -177,7 +163,7 @@ class Model:
             raise ValueError(f"there are {len(ids)} tokens; a loss needs at least 2")
         wish = _wish_of(normalizer, normalizers, cache, block, threads)
         out = np.empty(len(ids) - 1, np.float32)
-        self._run(self._core.losses, ids, wish, out)
+        self._core.losses(ids, wish, out)
         return out if per_token else float(out.mean(dtype=np.float64))
 
     def attention_stats(
@@ -200,7 +186,7 @@ class Model:
         wish = _wish_of(normalizer, normalizers, cache, block, threads)
         rows = (self.layers, self.heads, len(ids))
         wanted, gaps = plan_stats(return_stats, NumPyArrays, rows, len(ids))
-        self._run(self._core.statistics, ids, wish, wanted, list(gaps))
+        self._core.statistics(ids, wish, wanted, list(gaps))
         return gather_stats(wanted, gaps)
 
     def stream(
@@ -208,6 +194,7 @@ class Model:
         prompt: Prompt,
         *,
         max_tokens: int = 256,
+        max_new_tokens: typing.Optional[int] = None,
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
@@ -222,10 +209,11 @@ class Model:
         threads: int = 0,
     ) -> typing.Iterator[str]:
         """The text that generate() returns, piece by piece as it comes."""
+        max_tokens = max_tokens if max_new_tokens is None else max_new_tokens
         if isinstance(prompt, str):
             if not prompt:
                 raise ValueError("the prompt is empty; a model needs something to go on from")
-            ids = self._run(lambda: self._prompt(prompt, special=special, chat=chat, system=system))
+            ids = self._prompt(prompt, special=special, chat=chat, system=system)
         elif chat or special or system is not None:
             raise ValueError("chat, special and system are for a prompt that is a str; these are tokens")
         else:
@@ -235,7 +223,7 @@ class Model:
         sampling.top_k, sampling.seed = number("top_k", top_k), number("seed", seed, 0, 2**64 - 1)
         wish = _wish_of(normalizer, normalizers, cache, block, threads)
         most = number("max_tokens", max_tokens, 1)
-        generation = self._run(_core.Generation, self._core, ids, wish, sampling, most)
+        generation = _core.Generation(self._core, ids, wish, sampling, most)
         return self._pieces(generation)
 
     def _pieces(self, generation: _core.Generation) -> typing.Iterator[str]:
@@ -251,6 +239,7 @@ class Model:
         prompt: Prompt,
         *,
         max_tokens: int = 256,
+        max_new_tokens: typing.Optional[int] = None,
         temperature: float = 0.0,
         top_k: int = 0,
         top_p: float = 1.0,
@@ -264,12 +253,13 @@ class Model:
         block: int = 0,
         threads: int = 0,
     ) -> str:
-        """The text with which the model goes on from a prompt.
+        """The text with which the model continues a prompt.
 
+        max_tokens   largest number of tokens to generate; max_new_tokens, as Transformers has it, means the same
         temperature  0: always the likeliest token
         top_k        draw from the k likeliest; 0: from all
         top_p        draw from the likeliest that together reach p
-        seed         of the draws
+        seed         seed of the draws
         chat         the prompt is a message: wrapped as the model's own template does (ChatML only)
         system       with chat: the system message
         special      <|special|> words in the prompt are the tokens that they name

@@ -8,18 +8,15 @@ import os
 import typing
 
 from .. import _core
-from ._run import Outcome, told_in_python
+from ._run import Outcome
 from ._tables import Table
-from ._words import Path
+from ._values import Path
 
 Json = typing.Dict[str, typing.Any]
 
 
 def _check_output(path: Path, kind: str, overwrite: bool, source: bytes) -> None:
-    try:
-        _core.check_output("path", os.fsencode(path), kind, overwrite, source)
-    except ValueError as error:
-        raise told_in_python(error, ("overwrite",)) from None
+    _core.check_output("path", os.fsencode(path), kind, overwrite, source)
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -115,6 +112,20 @@ class ReportedResult(Result):
         _check_output(path, "page", overwrite, self._source)
         _write_whole(path, self.page())
 
+    def plot(self, chart: typing.Optional[str] = None, ax: typing.Any = None) -> typing.Any:
+        """A chart of the report by matplotlib, on ``ax`` or axes of its own, which are returned.
+
+        chart  the id that the chart has in the report; None: the first
+        """
+        from ._views import items_of, plot_chart, view_of
+
+        charts = {item["id"]: item for item in items_of(view_of([self.data]), "chart")}
+        if not charts:
+            raise ValueError("these results hold no chart")
+        if chart is not None and chart not in charts:
+            raise ValueError(f"there is no chart {chart!r}; there is {', '.join(charts)}")
+        return plot_chart(charts[chart] if chart is not None else next(iter(charts.values())), ax)
+
     def _repr_html_(self) -> str:
         """The summary, and the page in a frame that can run its own script and reach nothing else."""
         summary = super()._repr_html_()
@@ -181,4 +192,19 @@ def load_result(path: Path) -> Result:
     return result
 
 
-__all__ = ["Json", "ReportedResult", "Result", "load_result", "result_class", "results_of", "told_in_python"]
+def report(results: typing.Sequence[typing.Union[Result, Path]], path: typing.Any, overwrite: bool = False) -> None:
+    """Writes one page of several results, side by side if they are of one kind.
+
+    results    what verbs returned, or files that --json or .save() wrote
+    path       a file for the page
+    overwrite  replace an existing file that is not a report page; a file of results is never replaced
+    """
+    loaded = [one if isinstance(one, Result) else load_result(one) for one in results]
+    if not loaded:
+        raise ValueError("results is empty; a page needs one at least")
+    for one in loaded:
+        _check_output(path, "page", overwrite, one._source)
+    _write_whole(path, _core.report_page(json.dumps([one.data for one in loaded])))
+
+
+__all__ = ["Json", "ReportedResult", "Result", "load_result", "report", "result_class", "results_of"]

@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-MODULES = ("audit", "bound", "fit", "fix", "inspect", "model", "perplexity", "result", "retrieve")
+MODULES = ("model", "result", "verbs")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -13,4 +13,4 @@ def test_examples_hold(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testmod(importlib.import_module(f"sharpmax._engine._{name}"))
     assert failed == 0
-    assert tried > 0 or name not in ("bound", "result", "retrieve")
+    assert tried > 0 or name == "model"

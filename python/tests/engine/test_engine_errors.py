@@ -1,4 +1,4 @@
-"""Errors of the verbs: the command's sentence, spoken in keywords, as the exception that fits."""
+"""Errors of the verbs: the sentence of the job, in keywords, as the exception that fits."""
 
 import errno
 import os
@@ -27,7 +27,6 @@ def refused(kind, sentence, verb, *arguments, **keywords):
         ({"spread": 1, "threads": 2}, r"all, rope_scaling, rope_base and threads go with model; none was given"),
         ({"spread": 1, "normalizer": "softmix"}, r".*softmix.*softmax.*"),
         ({"spread": "wide"}, r"spread: 'wide' is not a number"),
-        ({"spread": 1, "json": "-"}, r"json is '-'; it must be the path of a file"),
         ({"spread": 1, "json": ""}, r"json is ''; it must be the path of a file"),
         ({"spread": 1, "json": "a\0b"}, r".* holds a null character; it must not"),
     ],
@@ -38,7 +37,7 @@ def test_values_that_make_no_sense(keywords, sentence, tmp_path, monkeypatch):
 
 
 def test_values_of_the_wrong_type():
-    refused(TypeError, "spread is a dict; it must be a number, a text or a sequence of them", sharpmax.bound, spread={})
+    refused(TypeError, "spread is a dict; it must be a number", sharpmax.bound, spread={})
     refused(TypeError, "all is a str; it must be True or False", sharpmax.bound, all="yes")
     refused(TypeError, "model is a int; it must be a path", sharpmax.inspect, 3)
     refused(TypeError, "json is a list; it must be a path", sharpmax.bound, spread=1, json=["x"])
@@ -49,10 +48,13 @@ def test_values_of_the_wrong_type():
         spread=1,
         progress=3,
     )
+    refused(TypeError, "lengths is a float; it must be a whole number", sharpmax.audit, "x", lengths=[32, 64.5])
+    refused(TypeError, "normalizers is a int; it must be a path or a dict", sharpmax.perplexity, "x", normalizers=3)
+    refused(
+        TypeError, "normalizer is a int; it must be text .* or a Normalizer", sharpmax.bound, spread=1, normalizer=3
+    )
     refused(TypeError, "text_string is a bytes; it must be a str", sharpmax.perplexity, "x", text_string=b"x")
     refused(ValueError, "text_string holds half a character at 2; .*", sharpmax.perplexity, "x", text_string="ab\ud800")
-    with pytest.raises(TypeError, match="unexpected keyword"):
-        sharpmax.bound(sprad=1)
 
 
 def test_files_that_are_not_there_or_not_what_they_should_be(tiny, tmp_path):
@@ -73,8 +75,16 @@ def test_files_that_are_not_there_or_not_what_they_should_be(tiny, tmp_path):
         tiny,
         tmp_path / "text",
     )
-    refused(ValueError, "text is '-'; it must be the path of a file, and the text itself goes into text_string",
-            sharpmax.audit, tiny, "-")  # fmt: skip
+
+
+def test_a_dash_is_the_name_of_a_file(tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    missing = "./- could not be opened: " + os.strerror(errno.ENOENT)
+    refused(FileNotFoundError, missing, sharpmax.perplexity, tiny, "-")
+    found = sharpmax.bound(spread=1, n=4, normalizer="softmax", json="-")
+    assert sharpmax.load_result("-").data == found.data
+    (tmp_path / "--odd name").write_bytes((tiny / "text.txt").read_bytes())
+    assert sharpmax.perplexity(tiny, "--odd name", tokens=20).ok
 
 
 def test_what_does_not_go_together(tiny, tmp_path):
@@ -83,7 +93,12 @@ def test_what_does_not_go_together(tiny, tmp_path):
     both = {"resume": True, "overwrite": True, "directory": tmp_path}
     refused(ValueError, "resume=True and overwrite=True are two different things; give one", sharpmax.retrieve, **both)
     refused(ValueError, "head='9.9': there is no such head; .*", sharpmax.audit, tiny, tiny / "text.txt", head="9.9")
-    refused(ValueError, ".*excerpts.*analysis.*", sharpmax.audit, tiny, tiny / "text.txt", analysis="all", excerpts=3)
+    refused(
+        ValueError, "analysis excludes excerpts", sharpmax.audit, tiny, tiny / "text.txt", analysis="all", excerpts=3
+    )
+    refused(ValueError, "probe excludes text_string", sharpmax.audit, tiny, text_string="x", probe="max")
+    refused(ValueError, "draws requires analysis", sharpmax.audit, tiny, tiny / "text.txt", draws=2)
+    refused(ValueError, ".*n, normalizer and level do not go with model: .*", sharpmax.bound, tiny, n=4)
     refused(ValueError, "steps does not go with head: nothing is trained", sharpmax.retrieve, head="x", steps=3)
     short = dict(arms="paper", steps=2, sizes=16, normalizers="softmax", sets_scale=0.01, directory=tmp_path / "run")
     sharpmax.retrieve(**short)

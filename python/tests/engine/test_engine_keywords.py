@@ -1,129 +1,109 @@
-"""The verbs have the options of the commands: none forgotten, none invented, the same defaults."""
+"""Keywords of the verbs: each reaches its field, and a wrong value is refused in the words of the command line."""
 
+import ast
 import inspect
 import os
-import re
+import pathlib
 import subprocess
 
 import pytest
 import sharpmax
-from sharpmax._engine import _audit, _bound, _fit, _fix, _inspect, _perplexity, _retrieve
-from sharpmax._engine._words import given_of, in_python, option_of
+from sharpmax import _core
+from sharpmax._engine._fields import VERBS
 
 BINARY = os.environ["SHARPMAX_BINARY"]
-OPTION = re.compile(
-    r"^  (?:-\w,)?(--[a-z0-9-]+)((?:,--[a-z0-9-]+)*)(?: (\S+))?(?: +(\S.*))?$"
-)  # a value: one space after
-# What a verb has in another way than as a keyword of the same name.
-ELSEWHERE = {
-    "fix": {"--normalizer", "--normalizers"},  # the command refuses them
-}
-OURS = {"progress", "text_string"}
+STUB = pathlib.Path(sharpmax.__file__).parent / "_engine" / "_verbs.pyi"
+FIELDS = [(verb, field) for verb in VERBS for field in _core.fields(verb.job)]
+IDS = [f"{verb.name}-{field['name']}" for verb, field in FIELDS]
 
 
-def options_of(command):
-    """{option: (its other names, whether it takes a value, its description)} of --help."""
-    text = subprocess.run([BINARY, command, "--help-all"], capture_output=True, text=True).stdout
-    options, last = {}, None
-    for line in text.split("\nOptions:")[1].splitlines():
-        match = OPTION.match(line)
-        if match:
-            last = match[1]
-            options[last] = [match[2].split(",")[1:], match[3] is not None, match[4] or ""]
-        elif line.startswith(" " * 26) and last:
-            options[last][2] += " " + line.strip()
-    for name in ("--help", "--help-all"):
-        options.pop(name)
-    return options
+def call(verb, **keywords):
+    """The verb with what it cannot do without."""
+    needed = {name: "nothing-here" for name in verb.required}
+    return getattr(sharpmax, verb.name)(**{**needed, **keywords})
 
 
-VERBS = {
-    name: getattr(sharpmax, name) for name in ("retrieve", "fit", "audit", "bound", "fix", "perplexity", "inspect")
-}
-WORDINGS = {
-    "retrieve": _retrieve._WORDING,
-    "fit": _fit._WORDING,
-    "audit": _audit._WORDING,
-    "bound": _bound._WORDING,
-    "fix": _fix._WORDING,
-    "perplexity": _perplexity._WORDING,
-    "inspect": _inspect._WORDING,
-}
+@pytest.mark.parametrize("verb, field", FIELDS, ids=IDS)
+def test_a_value_of_no_type_at_all_is_refused_by_name(verb, field):
+    with pytest.raises(TypeError) as caught:
+        call(verb, **{field["name"]: object()})
+    assert str(caught.value).startswith(f"{field['name']} is a object; it must be ")
 
 
-def keywords_of(verb):
-    parameters = inspect.signature(verb).parameters
-    return {name: parameter for name, parameter in parameters.items() if name not in OURS and name != "model"}
+def outside(field):
+    """A value that the domain of a field does not have, and the text for it; None if any will do."""
+    words = field["domain"].split()
+    if words[:2] == ["at", "least"] or words[:1] == ["from"]:
+        least = float(words[2] if words[0] == "at" else words[1])
+        value = int(least) - 1 if field["type"] == "int" else least - 1.0
+        return value, repr(value)
+    return ("nonsense", "nonsense") if words else None
 
 
-@pytest.mark.parametrize("command", VERBS)
-def test_every_option_is_a_keyword_and_every_keyword_an_option(command):
-    keywords = {option_of(name) for name in keywords_of(VERBS[command])} - ({"--head"} if command == "fit" else set())
-    options = options_of(command)
-    assert len(options) >= 3
-    names = {name: {name, *others} for name, (others, _, _) in options.items()}
-    missing = {name for name, all_names in names.items() if not all_names & keywords} - ELSEWHERE.get(command, set())
-    assert not missing
-    assert not keywords - set().union(*names.values())
+WRONG = [(verb, field) for verb, field in FIELDS if outside(field)]
 
 
-@pytest.mark.parametrize("command", VERBS)
-def test_flags_are_those_that_take_no_value(command):
-    flags = {name for name, (_, takes, _) in options_of(command).items() if not takes}
-    assert {option_of(name) for name in WORDINGS[command].flags} == flags - ELSEWHERE.get(command, set())
+@pytest.mark.parametrize("verb, field", WRONG, ids=[f"{verb.name}-{field['name']}" for verb, field in WRONG])
+def test_a_value_outside_its_domain_is_told_as_the_command_line_tells_it(verb, field):
+    value, text = outside(field)
+    with pytest.raises(ValueError) as caught:
+        call(verb, **{field["name"]: value})
+    done = subprocess.run([BINARY, verb.job, f"{field['option']}={text}"], capture_output=True, text=True)
+    assert done.returncode == 2
+    sentence = str(caught.value).replace(field["name"], field["option"], 1)
+    assert done.stderr == f"sharpmax: {sentence}\n"
 
 
-@pytest.mark.parametrize("command", VERBS)
-def test_defaults_are_those_that_help_tells(command):
-    keywords = {option_of(name): parameter for name, parameter in keywords_of(VERBS[command]).items()}
-    compared = 0
-    for option, (others, takes, described) in options_of(command).items():
-        parameter = next((keywords[name] for name in (option, *others) if name in keywords), None)
-        if parameter is None:
-            continue
-        if not takes:
-            assert parameter.default is False, option
-            continue
-        match = re.search(r"\(default ([0-9][0-9.,]*)\)", described) or re.search(r"\(default ([a-z0-9]+)\)", described)
-        if not match or match[1] in ("softmax", "all"):
-            continue
-        default = parameter.default
-        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-        if parameter.default is None:
-            continue  # where the command's own default depends on something else
-        compared += 1
-        assert shown == match[1] or float(shown) == float(match[1]), option
-    assert compared > 0 or command in ("retrieve", "inspect")
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_the_stub_is_the_signature(verb):
+    """What a type checker reads is what the interpreter binds."""
+    tree = ast.parse(STUB.read_text())
+    stub = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == verb.name)
+    parameters = inspect.signature(getattr(sharpmax, verb.name)).parameters.values()
+    by_position = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    by_keyword = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    assert [a.arg for a in stub.args.args] == [p.name for p in by_position]
+    assert [a.arg for a in stub.args.kwonlyargs] == [p.name for p in by_keyword]
+    for argument, parameter in zip([*stub.args.args, *stub.args.kwonlyargs], [*by_position, *by_keyword]):
+        assert ast.unparse(argument.annotation) == parameter.annotation
+    assert [ast.literal_eval(default) for default in stub.args.kw_defaults] == [p.default for p in by_keyword]
+    assert ast.get_docstring(stub) == inspect.getdoc(getattr(sharpmax, verb.name))
 
 
-def test_every_keyword_has_a_type_and_stands_in_the_docstring():
-    for command, verb in VERBS.items():
-        assert verb.__doc__ and verb.__annotations__["return"]
-        for name in inspect.signature(verb).parameters:
-            assert name in verb.__annotations__, (command, name)
-            if name != "progress":
-                assert re.search(rf"\b{name}\b", verb.__doc__), (command, name)
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_the_docstring_has_every_keyword_with_its_meaning(verb):
+    words = " ".join(getattr(sharpmax, verb.name).__doc__.split())
+    for field in _core.fields(verb.job):
+        assert f"{field['name']} {' '.join(field['meaning'].split())}" in words, field["name"]
 
 
-def test_only_what_differs_from_its_default_is_said():
-    def verb(a=1, *, b=(1, 2), c=None, d=False):
-        return given_of(verb, locals())
+def test_annotations_can_be_resolved():
+    import typing
 
-    assert verb() == {} and verb(1, b=(1, 2), c=None, d=False) == {}
-    assert verb(1.0, b=[1, 2]) == {"a": 1.0, "b": [1, 2]} and verb(True) == {"a": True}
+    for verb in VERBS:
+        assert typing.get_type_hints(getattr(sharpmax, verb.name))
 
 
-@pytest.mark.parametrize(
-    "said, spoken",
-    [
-        ("--threads: Value 0 not in range", "threads: Value 0 not in range"),
-        ("--resume goes with --json FILE", "resume goes with json="),
-        ("a smaller --context or --cache float16 takes less", "a smaller context or cache='float16' takes less"),
-        ("--rope-scaling ntk:1.5 may serve", "rope_scaling='ntk:1.5' may serve"),
-        ("`sharpmax retrieve --threads 2` does", "`sharpmax retrieve --threads 2` does"),
-        ("file --threads-x and a--threads stay", "file --threads-x and a--threads stay"),
-        ("--unknown stays", "--unknown stays"),
-    ],
-)
-def test_options_are_spoken_of_as_keywords(said, spoken):
-    assert in_python(said, ["threads", "resume", "json", "context", "cache", "rope_scaling"]) == spoken
+def test_none_and_a_default_are_the_same_as_nothing_given():
+    plain = sharpmax.bound(spread=3, n=4, normalizer="softmax")
+    said = sharpmax.bound(
+        None, spread=3, n=4, normalizer="softmax", peak=None, beta=1.0, level=None, json=None, report=None, figures=None,
+        overwrite=False, all=False, rope_scaling=None, rope_base=None, threads=None, progress=None,
+    )  # fmt: skip
+    assert said.data["command"] == plain.data["command"] == "sharpmax bound --spread 3 --n 4 --normalizer softmax"
+
+
+def test_arguments_that_are_no_keywords_or_are_missing():
+    with pytest.raises(TypeError, match=r"^bound\(\) got an unexpected keyword argument 'sprad'$"):
+        sharpmax.bound(sprad=1)
+    with pytest.raises(TypeError, match=r"^audit\(\) missing a required argument: 'model'$"):
+        sharpmax.audit()
+    with pytest.raises(TypeError, match=r"^fit\(\) too many positional arguments$"):
+        sharpmax.fit("head", 4)
+
+
+def test_a_text_is_read_as_the_command_line_reads_it():
+    by_values = sharpmax.bound(spread=5, n=[4, 16], normalizer=["softmax", "hard"])
+    by_text = sharpmax.bound(spread="5", n="4,16", normalizer="softmax;hard")
+    assert by_values.data["softmax"] == by_text.data["softmax"]
+    assert by_values.data["normalizers"] == by_text.data["normalizers"]

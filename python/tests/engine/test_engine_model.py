@@ -118,6 +118,7 @@ def test_text_is_that_of_the_command(model, tiny, keywords, words):
     command = [BINARY, "run", tiny, "--prompt", PROMPT, "--tokens", "24", "--quiet", *words]
     printed = subprocess.run(command, capture_output=True).stdout.decode("utf-8", "replace")
     assert model.generate(PROMPT, max_tokens=24, **keywords) + "\n" == printed
+    assert model.generate(PROMPT, max_new_tokens=24, **keywords) + "\n" == printed  # as Transformers spells it
     pieces = list(model.stream(PROMPT, max_tokens=24, **keywords))
     assert "".join(pieces) + "\n" == printed and len(pieces) > 4
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 
 import numpy as np
@@ -34,8 +35,8 @@ def same(result, tmp_path, *words):
 def test_bounds_of_a_spread(tmp_path):
     rules = ["softmax", sharpmax.Normalizer("top_k:k=4")]
     found = sharpmax.bound(spread=5.69, n=[16, 1e6], normalizer=rules, peak=0.5, level=-2)
-    words = "bound --spread 5.69 --n 16,1000000 --normalizer softmax --normalizer top_k:k=4 --peak 0.5 --level=-2"
-    assert str(found) == same(found, tmp_path, *words.split())
+    words = "bound --spread 5.69 --n 16,1000000 --normalizer 'softmax;top_k:k=4' --peak 0.5 --level=-2"
+    assert str(found) == same(found, tmp_path, *shlex.split(words))
     assert found.command == f"sharpmax {words}" and found.sizes == [16, 1_000_000]
     assert found.highest["softmax"][16] == pytest.approx(1 / (1 + 15 * np.exp(-5.69)))
     assert found.lowest["softmax"][16] == 1 / 16 and found.lost_from == {"softmax": 297.0, "top_k:k=4": None}
@@ -105,7 +106,7 @@ def test_an_audit_of_a_text_that_is_no_file(tiny):
     found = sharpmax.audit(tiny, text_string=text, lengths=[32])
     by_file = sharpmax.audit(tiny, tiny / "text.txt", lengths=[32])
     assert found.data["attention"] == by_file.data["attention"] and found.data["settings"]["text"] == "-"
-    with pytest.raises(ValueError, match="^text and text_string were both given; one was expected$"):
+    with pytest.raises(ValueError, match="^text and text_string were both given; give one of them$"):
         sharpmax.audit(tiny, tiny / "text.txt", text_string=text)
 
 
@@ -144,6 +145,13 @@ def test_perplexity_under_a_table_of_normalizers(tiny, tmp_path):
         assert str(found) == same(found, tmp_path, *words)
     assert [len(chunk) for chunk in found.losses] == [49, 49]
     assert found.loss == pytest.approx(np.concatenate(found.losses).mean()) and found.perplexity == np.exp(found.loss)
+
+
+def test_perplexity_of_a_part_of_a_text(tiny, tmp_path):
+    whole = sharpmax.perplexity(tiny, tiny / "text.txt", length=25)
+    part = sharpmax.perplexity(tiny, tiny / "text.txt", length=25, skip=50, tokens=50)
+    assert part.data["chunks"] == whole.data["chunks"][2:4]
+    same(part, tmp_path, "perplexity", tiny, "--text", tiny / "text.txt", "--length", 25, "--skip", 50, "--tokens", 50)
 
 
 def test_the_page_that_a_verb_writes_is_that_of_its_result(tiny, tmp_path):

@@ -48,8 +48,8 @@ def compute(func, args, kwargs):
     moved = func in (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
     if any(there) and not all(here or tensor.dim() == 0 for here, tensor in zip(there, tensors)) and not moved:
         raise AssertionError(f"{func} got tensors of two devices")
-    wanted = kwargs.get("device", DEVICE if any(there) else torch.device("cpu"))
-    inner = {**kwargs, "device": torch.device("cpu")} if "device" in kwargs else kwargs
+    wanted = kwargs.get("device") or (DEVICE if any(there) else torch.device("cpu"))
+    inner = {**kwargs, "device": torch.device("cpu")} if kwargs.get("device") else kwargs
     found = func(*tree_map(held, args), **tree_map(held, inner))
     if func._schema.is_mutable:
         return kwargs.get("out", args[0])

@@ -88,7 +88,7 @@ std::string fingerprint_of(const audit::Material& material) {
 FixSettings settings_of(const model::Model& model, const FixRequest& request, const audit::FixPlan& plan,
                         Listener& listener) {
   FixSettings settings{.model = model::settings_of(model, request.model, listener),
-                       .text = request.text.text,
+                       .text = model::text_name(request.text),
                        .fingerprint = fingerprint_of(plan.material),
                        .tokens = request.tokens,
                        .length = request.length,
@@ -201,7 +201,7 @@ FixResult fix(const FixRequest& request, Listener& listener) {
           .on_cost =
               [&](const std::string& name, std::int64_t done, std::int64_t whole) {
                 const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-                listener.on_progress(
+                listener.proceed(
                     name + ": " + share_left(static_cast<double>(done), static_cast<double>(whole), seconds));
               }});
   listener.on_progress("");

@@ -86,7 +86,7 @@ AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener)
   const auto session = model::open_session(*model, whole, settings.length, listener);
   AnalysisResult result{.provenance = provenance_of(request.command, command_of("audit", request)),
                         .settings = {.model = model::settings_of(*model, request.model, listener),
-                                     .text = request.text.text,
+                                     .text = model::text_name(request.text),
                                      .text_tokens = static_cast<std::int64_t>(text.size()),
                                      .special = request.text.special}};
   const auto save = [&] {
@@ -97,10 +97,10 @@ AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener)
   std::mutex one_at_a_time;  // pauses come from all threads of the analysis
   const auto start = std::chrono::steady_clock::now();
   const auto tell = [&](double done) {
-    listener.on_progress(fmt::format("{:.0f} % of the heads, {} left", 100 * done,
+    listener.proceed(fmt::format("{:.0f} % of the heads, {} left", 100 * done,
                                      duration(seconds_since(start) * (1 - done) / done)));
   };
-  audit::HeadMeasurements found = audit::measure_heads(*session, analyzed, settings, request.model.threads, tell,
+  audit::HeadMeasurements found = audit::measure_heads(*session, analyzed, settings, request.model.threads.value_or(0), tell,
                                                        [&] {
                                                          const std::lock_guard lock(one_at_a_time);
                                                          listener.on_pause();

@@ -61,7 +61,7 @@ class LengthAudit {
     plan();
     result_.provenance = provenance_of(request.command, command_of("audit", request));
     result_.settings = {.model = model::settings_of(*model_, request.model, listener),
-                        .text = request.text.text,
+                        .text = model::text_name(request.text),
                         .text_tokens = static_cast<std::int64_t>(text_.size()),
                         .special = request.text.special,
                         .lengths = plan_.lengths,
@@ -118,7 +118,7 @@ class LengthAudit {
       if (is_read(readings_[e])) continue;
       const auto tokens = model::with_beginning(*model_, excerpt(e));
       const auto tell = [&](std::int64_t read) {
-        listener_.on_progress(progress_sentence(e, done + read, left, seconds_since(start)));
+        listener_.proceed(progress_sentence(e, done + read, left, seconds_since(start)));
       };
       const auto keep = [&](std::size_t i, audit::KeptRows rows) {
         readings_[e][i] = std::move(rows);
@@ -133,7 +133,7 @@ class LengthAudit {
   // Reads the beginning of the first excerpt again: the rows that were kept do not hold it.
   Sketches sketches() const {
     const std::int64_t tokens = std::min({request_.sketch, plan_.lengths.back(), model_->configuration().context});
-    listener_.on_progress(fmt::format("drawing every head over {} tokens", grouped(tokens)));
+    listener_.proceed(fmt::format("drawing every head over {} tokens", grouped(tokens)));
     ModelRequest whole = request_.model;
     whole.block = tokens;
     const auto session = model::open_session(*model_, whole, tokens, listener_);

@@ -270,9 +270,9 @@ ModelBoundResult bound_model(const ModelBoundRequest& request, Listener& listene
                           .horizon = std::max(kLongestText, static_cast<double>(model->configuration().context))};
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  audit::CertificateSettings settings{.beta = request.beta, .threads = request.model.threads};
+  audit::CertificateSettings settings{.beta = request.beta, .threads = request.model.threads.value_or(0)};
   settings.progress = [&](double share) {
-    listener.on_progress(fmt::format("{:.0f} % of the bounds, {} left", 100.0 * share,
+    listener.proceed(fmt::format("{:.0f} % of the bounds, {} left", 100.0 * share,
                                      duration(seconds() * (1.0 - share) / std::max(share, 1e-9))));
   };
   for (const audit::HeadCertificate& head : audit::certify_heads(*model, settings))

@@ -81,7 +81,7 @@ void ask_all(model::Session& session, ProbeResult& result, Listener& listener, c
     const auto length = static_cast<double>(lengths[i]);
     const auto tell = [&](const audit::ProbeProgress& p) {
       const double done = before + length * static_cast<double>(p.done) / static_cast<double>(p.questions);
-      listener.on_progress(fmt::format("{} tokens: question {} of {}, {} left", grouped(lengths[i]), p.done, p.questions,
+      listener.proceed(fmt::format("{} tokens: question {} of {}, {} left", grouped(lengths[i]), p.done, p.questions,
                                        duration(seconds_since(start) * (total - done) / done)));
     };
     const ProbeQuestions& questions = result.settings.questions;

@@ -79,7 +79,7 @@ void run(model::Session& session, const GenerateRequest& request, GenerateResult
   };
   wish.on_prompt = [&](std::int64_t done) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    listener.on_progress(fmt::format("reading the prompt: {} of {} tokens, {} left", grouped(done), grouped(length),
+    listener.proceed(fmt::format("reading the prompt: {} of {} tokens, {} left", grouped(done), grouped(length),
                                      duration(seconds * static_cast<double>(length - done) / static_cast<double>(done))));
   };
   model::GenerationTimes times;

@@ -227,7 +227,7 @@ InspectResult inspect(const InspectRequest& request, Listener& listener) {
   result.types = types_of(result.tensors);
   if (request.check) {  // which reads all of it anyway
     result.sha256 = model::checksum_of(file, listener);
-    result.check = model::check_weights(file, request.model.threads, listener);
+    result.check = model::check_weights(file, request.model.threads.value_or(0), listener);
   }
   result.metadata = model::metadata_json(file).dump(-1, ' ', false, Json::error_handler_t::replace);
   return result;
@@ -302,7 +302,7 @@ InspectResult::Check check_weights(const ModelFile& file, int threads, Listener&
       check.bad.push_back({tensor.name, found.nan, found.infinite, elements_of(tensor), found.first});
     done += tensor.bytes.size();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-    listener.on_progress("looking at every weight: " + share_left(static_cast<double>(done), static_cast<double>(bytes),
+    listener.proceed("looking at every weight: " + share_left(static_cast<double>(done), static_cast<double>(bytes),
                                                                   seconds.count()));
   }
   listener.on_progress("");

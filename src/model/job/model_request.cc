@@ -98,7 +98,7 @@ SessionSettings session_settings(const Model& model, const ModelRequest& request
   SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = cache_type(request.cache);
-  settings.threads = request.threads;
+  settings.threads = request.threads.value_or(0);
   settings.block = request.block;
   settings.normalizers = table_of(model, request);
   settings.on_layer = [&listener] { listener.on_pause(); };
@@ -138,7 +138,7 @@ std::string checksum_of(const ModelFile& file, Listener& listener) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (seconds <= kPatience) return;
     told = true;
-    listener.on_progress("checksum of the model: " +
+    listener.proceed("checksum of the model: " +
                          share_left(static_cast<double>(done), static_cast<double>(whole), seconds));
   });
   if (told) listener.on_progress("");
@@ -172,7 +172,7 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
 namespace sharpmax {
 
 Model::Model(const ModelRequest& request)
-    : path_(request.model), model_(std::make_shared<const model::Model>(model::open_model(request))) {}
+    : path_(request.model), model_(model::shared_model(request)) {}
 
 std::int64_t Model::layers() const noexcept { return model_->configuration().layers; }
 std::int64_t Model::heads() const noexcept { return model_->configuration().heads; }
@@ -220,6 +220,9 @@ void check_is_a_path(const std::string& path) {
 std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
   if (request.text.empty() && !request.text_string)
     throw RequestError(ErrorCode::bad_argument, fmt::format("no text was given; {} must name one", given("text", "FILE")));
+  if (request.text_string && text_name(request) != "-")
+    throw RequestError(ErrorCode::bad_argument, fmt::format("{} and {} were both given; give one of them", named("text"),
+                                                            named("text_string")));
   if (!request.text_string) check_is_a_path(request.text);
   const std::string text = request.text_string ? *request.text_string : read_text(request.text);
   check_utf8(text, request.text_string ? "the text" : request.text);
@@ -230,6 +233,10 @@ std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std
     throw Error(ErrorCode::bad_argument,
                 fmt::format("the text has {} tokens; it must have at least {}", tokens.size(), least));
   return tokens;
+}
+
+std::string text_name(const TextRequest& request) {
+  return request.text.empty() && request.text_string ? "-" : request.text;
 }
 
 std::int64_t tokens_before_text(const Model& model) {

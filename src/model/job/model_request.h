@@ -42,6 +42,9 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
 // Throws Error{bad_argument} for no text and one of fewer than `least` tokens; Error{bad_file} for bytes that are not UTF-8.
 std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least);
 
+// What results call the text: its path, or "-" for one in memory, as a command that reads standard input has it.
+std::string text_name(const TextRequest& request);
+
 // With the token before it that the model expects before a text.
 std::vector<Token> with_beginning(const Model& model, std::span<const Token> text);
 std::int64_t tokens_before_text(const Model& model);

@@ -22,6 +22,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// `tokens` of them, after those that are left out.
+std::vector<model::Token> tokens_after(const model::Model& model, TextRequest text, std::int64_t skip) {
+  if (text.tokens) *text.tokens += skip;
+  std::vector<model::Token> tokens = model::tokens_of(model, text, skip + 2);
+  tokens.erase(tokens.begin(), tokens.begin() + skip);
+  return tokens;
+}
+
+// Of the tokens that are read, and of where they begin.
+std::string fingerprint_of(std::span<const model::Token> tokens, std::int64_t skip) {
+  const std::uint64_t plain = model::fingerprint_of(tokens);
+  return fmt::format("{:016x}", skip == 0 ? plain : model::fingerprint_with(plain, std::to_string(skip)));
+}
+
 std::int64_t length_of(const model::Model& model, const PerplexityRequest& request, std::int64_t tokens) {
   const std::int64_t room = model::context_of(model, request.model) - model::tokens_before_text(model);
   if (request.length && *request.length > room)
@@ -83,15 +97,15 @@ PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener
   check_resume(request.saving.resume, request.saving.json);
   files_of(request, request.saving.overwrite, kPerplexitySchema).check();
   const auto model = model::shared_model(request.model);
-  const std::vector<model::Token> tokens = model::tokens_of(*model, request.text, 2);
+  const std::vector<model::Token> tokens = tokens_after(*model, request.text, request.skip);
   const auto count = static_cast<std::int64_t>(tokens.size());
   const std::int64_t length = length_of(*model, request, count), chunks = chunks_of(count, length);
 
   PerplexityResult result{.provenance = provenance_of(request.command, command_of("perplexity", request)),
                           .settings = {.model = model::settings_of(*model, request.model, listener),
-                                       .text = request.text.text,
+                                       .text = model::text_name(request.text),
                                        .tokens = count,
-                                       .fingerprint = fmt::format("{:016x}", model::fingerprint_of(tokens)),
+                                       .fingerprint = fingerprint_of(tokens, request.skip),
                                        .length = length,
                                        .special = request.text.special}};
   result.chunks = saved_chunks(request, result.settings);
@@ -109,9 +123,9 @@ PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener
     const std::int64_t first = at * length, part = std::min(length, count - first), before = measured * length;
     const auto chunk = model::with_beginning(
         *model, std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part)));
-    result.chunks.push_back(model::chunk_losses(*session, chunk, first, [&](std::int64_t done) {
+    result.chunks.push_back(model::chunk_losses(*session, chunk, request.skip + first, [&](std::int64_t done) {
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (done % 32 == 0) listener.on_progress(progress_sentence(first - before + done, count - before, seconds));
+      if (done % 32 == 0) listener.proceed(progress_sentence(first - before + done, count - before, seconds));
     }));
     save();
   }

@@ -39,11 +39,11 @@ Json softmax_of(const Json& results) {
 }  // namespace
 
 Json bound_data(const Json& results, std::size_t room) {
-  static const std::vector<Column> kColumns = {
-      {"normalizer", Column::text, true},   {"n", Column::size, true},      {"high", Column::number, true},
-      {"untied_low", Column::number, true}, {"low", Column::number},        {"found_by", Column::text},
-      {"moves_with_level", Column::truth},  {"sums_to_one", Column::truth}, {"ceiling", Column::number},
-      {"weight_high", Column::number},      {"weight_low", Column::number},
+  static const std::vector<KeptColumn> kColumns = {
+      {"normalizer", KeptColumn::text, true},   {"n", KeptColumn::size, true},      {"high", KeptColumn::number, true},
+      {"untied_low", KeptColumn::number, true}, {"low", KeptColumn::number},        {"found_by", KeptColumn::text},
+      {"moves_with_level", KeptColumn::truth},  {"sums_to_one", KeptColumn::truth}, {"ceiling", KeptColumn::number},
+      {"weight_high", KeptColumn::number},      {"weight_low", KeptColumn::number},
   };
   Json data = Fields(results).origin().numbers({"spread", "beta", "peak"}).take();
   data["scores"] =
@@ -105,16 +105,16 @@ Json attained_within(const Json& heads, std::size_t room, Json& left_out) {
 }  // namespace
 
 Json bound_model_data(const Json& results, std::size_t room) {
-  static const std::vector<Column> kColumns = {
-      {"layer", Column::number, true},
-      {"head", Column::number, true},
-      {"spread", Column::number, true},
-      {"log10_length", Column::number, true},
-      {"useful", Column::truth, true},
-      {"norm_spread", Column::number},
-      {"vocabulary_spread", Column::number},
-      {"norm_reached", Column::number},
-      {"window", Column::number},
+  static const std::vector<KeptColumn> kColumns = {
+      {"layer", KeptColumn::number, true},
+      {"head", KeptColumn::number, true},
+      {"spread", KeptColumn::number, true},
+      {"log10_length", KeptColumn::number, true},
+      {"useful", KeptColumn::truth, true},
+      {"norm_spread", KeptColumn::number},
+      {"vocabulary_spread", KeptColumn::number},
+      {"norm_reached", KeptColumn::number},
+      {"window", KeptColumn::number},
   };
   Json data = Fields(results)
                   .origin()
@@ -133,9 +133,9 @@ Json bound_model_data(const Json& results, std::size_t room) {
 }
 
 nlohmann::ordered_json attack_data(const nlohmann::ordered_json& results, std::size_t room) {
-  static const std::vector<Column> kColumns = {
-      {"bound", Column::text, true},   {"claimed", Column::truth, true}, {"reached", Column::number, true},
-      {"verdict", Column::text, true}, {"source", Column::text},
+  static const std::vector<KeptColumn> kColumns = {
+      {"bound", KeptColumn::text, true},   {"claimed", KeptColumn::truth, true}, {"reached", KeptColumn::number, true},
+      {"verdict", KeptColumn::text, true}, {"source", KeptColumn::text},
   };
   auto data = Fields(results).origin().numbers({"seed", "starts", "spread", "n"}).take();
   auto left_out = nlohmann::ordered_json::array();

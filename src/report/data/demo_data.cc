@@ -4,20 +4,20 @@
 namespace sharpmax::report {
 
 nlohmann::ordered_json demo_data(const nlohmann::ordered_json& results, std::size_t room) {
-  static const std::vector<Column> kColumns = {
-      {"normalizer", Column::text, true},
-      {"n", Column::size, true},
-      {"needle_share", Column::number, true},
-      {"entropy", Column::number, true},
-      {"peak_key", Column::number},
-      {"needle_key", Column::number},
-      {"support", Column::number},
-      {"effective_support", Column::number},
-      {"temperature", Column::number},
-      {"peak_weight", Column::number},
-      {"needle_weight", Column::number},
-      {"mass", Column::number},
-      {"threshold", Column::number},
+  static const std::vector<KeptColumn> kColumns = {
+      {"normalizer", KeptColumn::text, true},
+      {"n", KeptColumn::size, true},
+      {"needle_share", KeptColumn::number, true},
+      {"entropy", KeptColumn::number, true},
+      {"peak_key", KeptColumn::number},
+      {"needle_key", KeptColumn::number},
+      {"support", KeptColumn::number},
+      {"effective_support", KeptColumn::number},
+      {"temperature", KeptColumn::number},
+      {"peak_weight", KeptColumn::number},
+      {"needle_weight", KeptColumn::number},
+      {"mass", KeptColumn::number},
+      {"threshold", KeptColumn::number},
   };
   auto data = Fields(results).origin().numbers({"gap", "seed", "features"}).take();
   auto left_out = nlohmann::ordered_json::array();

@@ -15,27 +15,27 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // get() of the wrong type throws; of the right one its value is not needed.
-const Json& checked(const Json& value, Column::Type type) {
-  if (type == Column::truth) {
+const Json& checked(const Json& value, KeptColumn::Type type) {
+  if (type == KeptColumn::truth) {
     value.get_ref<const bool&>();
     return value;
   }
-  if (type == Column::size) {
+  if (type == KeptColumn::size) {
     if (const double size = value.get<double>(); !(size > 0.0))
       throw Error(ErrorCode::bad_argument, fmt::format("report: a size is {}; it must be above 0", size));
     return value;
   }
   if (value.is_null()) return value;
-  if (type == Column::text)
+  if (type == KeptColumn::text)
     value.get_ref<const std::string&>();
   else
     static_cast<void>(value.get<double>());
   return value;
 }
 
-std::vector<std::size_t> sizes_of(const Json& rows, const std::vector<Column>& columns) {
+std::vector<std::size_t> sizes_of(const Json& rows, const std::vector<KeptColumn>& columns) {
   std::vector<std::size_t> sizes;
-  for (const Column& column : columns) {
+  for (const KeptColumn& column : columns) {
     std::size_t size = 0;
     for (const Json& row : rows) size += size_of(checked(row.at(column.name), column.type)) + 1;
     sizes.push_back(size);
@@ -46,22 +46,22 @@ std::vector<std::size_t> sizes_of(const Json& rows, const std::vector<Column>& c
 }  // namespace
 
 Fields& Fields::numbers(std::initializer_list<const char*> names) {
-  for (const char* name : names) to_[name] = checked(from_.at(name), Column::number);
+  for (const char* name : names) to_[name] = checked(from_.at(name), KeptColumn::number);
   return *this;
 }
 
 Fields& Fields::sizes(std::initializer_list<const char*> names) {
-  for (const char* name : names) to_[name] = checked(from_.at(name), Column::size);
+  for (const char* name : names) to_[name] = checked(from_.at(name), KeptColumn::size);
   return *this;
 }
 
 Fields& Fields::texts(std::initializer_list<const char*> names) {
-  for (const char* name : names) to_[name] = checked(from_.at(name), Column::text);
+  for (const char* name : names) to_[name] = checked(from_.at(name), KeptColumn::text);
   return *this;
 }
 
 Fields& Fields::truths(std::initializer_list<const char*> names) {
-  for (const char* name : names) to_[name] = checked(from_.at(name), Column::truth);
+  for (const char* name : names) to_[name] = checked(from_.at(name), KeptColumn::truth);
   return *this;
 }
 
@@ -72,10 +72,10 @@ Fields& Fields::origin() {
   return *this;
 }
 
-Json table_within(const Json& rows, const std::vector<Column>& columns, std::size_t room,
+Json table_within(const Json& rows, const std::vector<KeptColumn>& columns, std::size_t room,
                   const char* rows_name, Json& left_out) {
   const std::vector<std::size_t> sizes = sizes_of(rows, columns);
-  std::vector<const Column*> kept;
+  std::vector<const KeptColumn*> kept;
   std::size_t taken = 2 * rows.size();  // brackets
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].always) taken += sizes[i];
@@ -92,10 +92,10 @@ Json table_within(const Json& rows, const std::vector<Column>& columns, std::siz
   if (least > room) count = std::max<std::size_t>(1, rows.size() * room / least);
   if (count < rows.size()) left_out.push_back(fmt::format("the last {} {}", rows.size() - count, rows_name));
   Json names = Json::array(), lines = Json::array();
-  for (const Column* column : kept) names.push_back(column->name);
+  for (const KeptColumn* column : kept) names.push_back(column->name);
   for (std::size_t i = 0; i < count; ++i) {
     Json line = Json::array();
-    for (const Column* column : kept) line.push_back(rows[i].at(column->name));
+    for (const KeptColumn* column : kept) line.push_back(rows[i].at(column->name));
     lines.push_back(std::move(line));
   }
   return {{"columns", std::move(names)}, {"rows", std::move(lines)}};
@@ -108,7 +108,7 @@ std::size_t size_of(const Json& data) {
 Json settings_within(const Json& settings, std::size_t room, Json& left_out) {
   Json kept = settings;
   Json& model = kept.at("model");
-  checked(model.at("file"), Column::text);
+  checked(model.at("file"), KeptColumn::text);
   if (model.contains("normalizers") && size_of(model.at("normalizers")) > room) {
     model.erase("normalizers");
     left_out.push_back("the table of normalizers by head");

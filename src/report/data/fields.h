@@ -31,7 +31,7 @@ class Fields {
 };
 
 // A column of a table over objects of one kind.
-struct Column {
+struct KeptColumn {
   enum Type { number, size, text, truth };
 
   const char* name;
@@ -42,7 +42,7 @@ struct Column {
 // {"columns": names, "rows": [[...], ...]}: names need not be repeated for every row. Columns, in the order
 // of their weight, until the room is taken; where not even those fit that are always there, the last rows are
 // left out. What is left out is named in `left_out`; `rows_name` is what rows are called there.
-nlohmann::ordered_json table_within(const nlohmann::ordered_json& rows, const std::vector<Column>& columns,
+nlohmann::ordered_json table_within(const nlohmann::ordered_json& rows, const std::vector<KeptColumn>& columns,
                                     std::size_t room, const char* rows_name,
                                     nlohmann::ordered_json& left_out);
 

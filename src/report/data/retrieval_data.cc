@@ -36,7 +36,7 @@ Measured by_key(const Json& results) {
   return measured;
 }
 
-// Numbers that are no numbers are null in the results; a mean or an extreme of none stays null.
+// Numbers that are NaN or infinite are null in the results; a mean or an extreme of none stays null.
 std::vector<double> values(const std::vector<const Json*>& rows, const char* field) {
   std::vector<double> found;
   for (const Json* row : rows)

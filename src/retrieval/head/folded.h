@@ -8,14 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "learning/kernels.h"
 #include "retrieval/head/head.h"
 
 namespace sharpmax::retrieval {
 
-// GELU in its tanh form: GELU(x) = x / (1 + exp(-u)), u = kGeluRate x (1 + kGeluCubic x^2).
-
-inline constexpr double kGeluRate = 2.0 * 0.79788456080286535588;  // 2 sqrt(2 / pi)
-inline constexpr double kGeluCubic = 0.044715;
+using learning::kGeluCubic;
+using learning::kGeluRate;
 
 struct FoldedHead {
   explicit FoldedHead(const Head& head);

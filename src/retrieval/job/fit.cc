@@ -35,7 +35,7 @@ class FitProgress {
     told_ = now;
     const double seconds = std::chrono::duration<double>(now - began_).count();
     const auto gone = static_cast<double>(done - before_), left = static_cast<double>(of - done);
-    listener_.on_progress(fmt::format("{}: {:.0f} %, {} left", phase,
+    listener_.proceed(fmt::format("{}: {:.0f} %, {} left", phase,
                                       100.0 * static_cast<double>(done) / static_cast<double>(of),
                                       duration(gone > 0.0 ? seconds * left / gone : std::nan(""))));
   }
@@ -171,7 +171,7 @@ FitResult fit(const FitRequest& request, Listener& listener) {
   listener.on_resumption({false, fmt::format("fit has no {}, and what it fitted so far is lost", flagged("resume")), ""});
   const auto began = std::chrono::steady_clock::now();
   const FitSettings settings = settings_of(request);
-  FitResult result = result_of(carry_out(head, settings, request.threads, listener));
+  FitResult result = result_of(carry_out(head, settings, request.threads.value_or(0), listener));
   listener.on_progress("");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   result.provenance = provenance_of(request.command, command_of("fit", request));

@@ -165,13 +165,13 @@ retrieval::RunOutcome carry_out(const RetrievalRequest& request, const retrieval
       .existing = request.resume      ? retrieval::Existing::resume
                   : request.overwrite ? retrieval::Existing::overwrite
                                       : retrieval::Existing::refuse,
-      .threads = request.threads,
+      .threads = request.threads.value_or(0),
       .checkpoint_seconds = request.checkpoint_seconds,
       .standing =
           [&](const retrieval::RunStanding& before) {
             if (request.resume) listener.narrate(standing_sentence(before));
           },
-      .progress = [&](const retrieval::RunProgress& now) { listener.on_progress(progress_sentence(now)); }};
+      .progress = [&](const retrieval::RunProgress& now) { listener.proceed(progress_sentence(now)); }};
   tell_resumption(request, listener);
   if (!request.head.empty()) return test_again(retrieval::load_head(request.head), settings.test, options);
   return retrieval::run(settings, options);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/run_directory.h"
 #include "retrieval/certificate/certificate.h"
 #include "retrieval/head/head.h"
 #include "retrieval/task/settings.h"
@@ -31,8 +32,7 @@ struct RunProgress {
   double seconds_left = 0.0;  // of this phase; NaN before anything is known
 };
 
-// What to do where a run is already.
-enum class Existing { refuse, resume, overwrite };
+using sharpmax::Existing;
 
 // How far a run had come when this process began.
 struct RunStanding {

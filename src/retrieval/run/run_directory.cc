@@ -1,14 +1,8 @@
 #include "retrieval/run/run_parts.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "job/json_members.h"
@@ -16,136 +10,33 @@
 #include "retrieval/training/head_file.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
+#include "storage/sealed_tensors.h"
 
 namespace sharpmax::retrieval {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::array kFolders = {"checkpoints", "heads", "tested"};
-constexpr const char* kSettings = "run.json";
-
-void make(const fs::path& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (!failed && !fs::is_directory(folder, failed)) failed = std::make_error_code(std::errc::not_a_directory);
-  if (failed)
-    throw Error(ErrorCode::io, fmt::format("{} could not be made: {}", folder.string(), failed.message()));
-}
-
-void erase(const fs::path& path) {
-  std::error_code failed;
-  fs::remove_all(path, failed);
-  if (failed)
-    throw Error(ErrorCode::io, fmt::format("{} could not be removed: {}", path.string(), failed.message()));
-}
-
-// Files of a folder of a run; those of other names are not ours to remove.
-void erase_files(const fs::path& folder) {
-  std::error_code problem;
-  std::vector<fs::path> ours;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
-    const fs::path ending = entry.path().extension();
-    if (ending == ".safetensors" || ending == ".json" || ending == ".partial") ours.push_back(entry.path());
-  }
-  for (const fs::path& file : ours) erase(file);
-}
-
-// A directory without run.json is no run: files that have the names of one are somebody else's.
-void refuse_foreign_files(const fs::path& root) {
-  for (const char* name : kFolders) {
-    std::error_code problem;
-    for (const fs::directory_entry& entry : fs::directory_iterator(root / name, problem))
-      if (entry.path().extension() != ".partial")
-        throw RequestError(ErrorCode::bad_argument,
-                           fmt::format("{} exists, but {} holds no run ({} is missing); choose another {}, or give {} to begin "
-                                       "one here",
-                                       entry.path().string(), root.string(), kSettings, named("directory"),
-                                       flagged("overwrite")));
-  }
-}
-
-// What a killed process was writing.
-void remove_partial_files(const fs::path& folder) {
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().extension() == ".partial") fs::remove(entry.path(), ignored);
+RunContent content_of(const RunSettings& settings) {
+  return {.settings = json_of(settings),
+          .folders = {"checkpoints", "heads", "tested"},
+          .check = [](const Json& found, const std::string& file) { run_from(found, file); }};
 }
 
 }  // namespace
 
 RunDirectory::RunDirectory(const RunSettings& settings, const RunOptions& options)
-    : root_(options.directory) {
-  make(root_);
-  lock();
-  try {
-    settle(settings, options.existing);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
+    : sharpmax::RunDirectory(options.directory, content_of(settings), options.existing) {}
 
-RunDirectory::~RunDirectory() { ::close(descriptor_); }
-
-void RunDirectory::lock() {
-  descriptor_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0)
-    throw Error(ErrorCode::io,
-                fmt::format("{} could not be opened: {}", root_.string(), std::strerror(errno)));
-  // File systems without locks do without.
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(descriptor_);
-    throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("another process is at work in {}; wait for it, or choose another {}", root_.string(),
-                                   named("directory")));
-  }
+std::filesystem::path RunDirectory::checkpoint(std::string_view arm, std::uint64_t seed) const {
+  return root() / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
 }
-
-void RunDirectory::settle(const RunSettings& settings, Existing existing) const {
-  const fs::path settings_file = root_ / kSettings;
-  const auto here = json_of(settings);
-  bool begun = fs::exists(settings_file);
-  if (begun && existing == Existing::refuse)
-    throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("{} holds a run already; give {} to go on with it, {} to begin again, or another {}",
-                                   root_.string(), flagged("resume"), flagged("overwrite"), named("directory")));
-  if (begun && existing == Existing::resume) {
-    const auto there = parse_json(read_text(settings_file), settings_file.string());
-    run_from(there, settings_file.string());
-    if (const std::string difference = first_difference(there, here); !difference.empty())
-      throw RequestError(ErrorCode::bad_argument,
-                         fmt::format("{}: {} was begun with other settings: {}; give the same, or {}", flagged("resume"),
-                                     root_.string(), difference, flagged("overwrite")));
-  }
-  if (existing == Existing::overwrite) {
-    for (const char* folder : kFolders) erase_files(root_ / folder);
-    erase(root_ / "results.json");
-    erase(settings_file);  // last: killed before this, the directory still says what was in it
-    begun = false;
-  }
-  if (!begun && existing != Existing::overwrite) refuse_foreign_files(root_);
-  remove_partial_files(root_);
-  for (const char* folder : kFolders) {
-    make(root_ / folder);
-    remove_partial_files(root_ / folder);
-  }
-  if (!begun) write_text(settings_file, here.dump(2) + "\n");
+std::filesystem::path RunDirectory::head(std::string_view arm, std::uint64_t seed) const {
+  return root() / "heads" / fmt::format("{}-{}.safetensors", arm, seed);
 }
-
-fs::path RunDirectory::checkpoint(std::string_view arm, std::uint64_t seed) const {
-  return root_ / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
-}
-fs::path RunDirectory::head(std::string_view arm, std::uint64_t seed) const {
-  return root_ / "heads" / fmt::format("{}-{}.safetensors", arm, seed);
-}
-fs::path RunDirectory::tested(std::string_view arm, std::uint64_t seed, std::int64_t n) const {
-  return root_ / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
+std::filesystem::path RunDirectory::tested(std::string_view arm, std::uint64_t seed, std::int64_t n) const {
+  return root() / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "sharpmax.retrieval.tested/1";
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "job/field_values.h"
+#include "job/strict_json.h"
 #include "job/normalizer_fields.h"
 #include "sharpmax/retrieval_settings.h"
 
@@ -44,10 +45,7 @@ nlohmann::ordered_json json_of(const RunSettings& settings);
 TrainingSettings training_from(const nlohmann::ordered_json& json, std::string_view where);
 RunSettings run_from(const nlohmann::ordered_json& json, std::string_view where);
 
-// Text that must be one JSON value, no key twice.
-nlohmann::ordered_json parse_json(std::string_view text, std::string_view where);
-
-// The first setting that is not the same: "arms.0.training.steps is 100 there, 200 here". Empty: none.
-std::string first_difference(const nlohmann::ordered_json& there, const nlohmann::ordered_json& here);
+using sharpmax::first_difference;
+using sharpmax::parse_json;
 
 }  // namespace sharpmax::retrieval

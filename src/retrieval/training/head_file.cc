@@ -13,31 +13,17 @@
 #include "base/in_quotes.h"
 #include "retrieval/task/settings.h"
 #include "sharpmax/error.h"
-#include "storage/safetensors.h"
+#include "storage/sealed_tensors.h"
 
 namespace sharpmax::retrieval {
 namespace {
 
 constexpr std::string_view kHeadFormat = "sharpmax.head/1";
 constexpr std::string_view kCheckpointFormat = "sharpmax.checkpoint/1";
-constexpr const char* kChecksum = "checksum";
 constexpr const char* kNormalizerParameters = "normalizer.parameters";
 constexpr const char* kFirstMoment = "adam.first_moment";
 constexpr const char* kSecondMoment = "adam.second_moment";
 constexpr const char* kLossSums = "loss.sums";
-
-// One flipped bit in a weight is still a weight: only a sum over everything tells. Tensors may lie in any
-// order, so their own sums are added.
-std::string checksum_of(const SafetensorMetadata& metadata, std::uint64_t of_tensors) {
-  Checksum sum;
-  for (const auto& [key, value] : metadata)
-    if (key != kChecksum) sum.add(key).add(value);
-  return fmt::format("{:016x}", sum.value() + of_tensors);
-}
-
-std::uint64_t checksum_of(std::string_view name, std::span<const std::byte> bytes) {
-  return Checksum().add(name).add(bytes).value();
-}
 
 // Biases have one dimension in the file, as everywhere.
 std::vector<std::int64_t> shape_in_file(Part part, const PartShape& shape) {
@@ -60,14 +46,7 @@ class TensorList {
     views_.push_back({std::move(name), SafetensorType::f32, std::move(shape), floats.data()});
   }
   void write(const std::filesystem::path& path, SafetensorMetadata metadata) const {
-    std::uint64_t sum = 0;
-    for (const SafetensorView& view : views_) {
-      std::size_t bytes = size_of(view.type);
-      for (const std::int64_t extent : view.shape) bytes *= static_cast<std::size_t>(extent);
-      sum += checksum_of(view.name, {static_cast<const std::byte*>(view.data), bytes});
-    }
-    metadata[kChecksum] = checksum_of(metadata, sum);
-    write_safetensors(path, views_, metadata);
+    write_sealed_tensors(path, views_, std::move(metadata));
   }
 
  private:
@@ -120,13 +99,7 @@ class TensorReader {
       fail(fmt::format("the metadata have no 'format'; expected {}", wanted));
     if (word("format") != wanted)
       fail(fmt::format("the format is {}; expected {}", in_quotes(word("format")), wanted));
-    std::uint64_t sum = 0;
-    for (const SafetensorEntry& tensor : file_.tensors())
-      sum += checksum_of(tensor.name, file_.bytes(tensor));
-    const std::string found = checksum_of(file_.metadata(), sum);
-    if (found != word(kChecksum))
-      fail(fmt::format("at byte 0: the file has checksum {}; expected {}, as its metadata say: it was damaged",
-                       found, in_quotes(word(kChecksum))));
+    check_seal(file_);
   }
   std::uint64_t whole_number(const std::string& key) const {
     const std::string& text = word(key);

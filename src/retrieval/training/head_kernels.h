@@ -5,22 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "learning/kernels.h"
+
 namespace sharpmax::retrieval {
+
+using learning::adam;
+using learning::AdamStep;
+using learning::add_scaled;
+using learning::dot;
+using learning::gelu_in_place;
+using learning::sum_of_squares;
 
 // out[j] = GELU(slope[j] x + offset[j]), d_out[j] = its derivative by the argument. n features.
 template <class Real>
 void gelu_features(const Real* slope, const Real* offset, Real x, std::size_t n, Real* out, Real* d_out);
-
-// In place: values become GELU(values), d_out their derivatives.
-template <class Real>
-void gelu_in_place(Real* values, std::size_t n, Real* d_out);
-
-template <class Real>
-Real dot(const Real* a, const Real* b, std::size_t n);
-
-// y += a x
-template <class Real>
-void add_scaled(Real a, const Real* x, std::size_t n, Real* y);
 
 // What one item of a set gives back to the item encoder and to its query's vector t. With g, d_g the item's
 // features and their slopes: d = (weight d_pooled + d_score t) d_g, then d_slope += x d, d_offset += d, d_t
@@ -40,22 +38,5 @@ struct ItemBackward {
 };
 template <class Real>
 void item_backward(const ItemBackward<Real>& item, std::size_t n);
-
-template <class Real>
-double sum_of_squares(const Real* values, std::size_t n);
-
-// One step of Adam with decoupled decay. The corrections are 1 / (1 - beta^step).
-struct AdamStep {
-  double learning_rate;
-  double weight_decay;
-  double beta1;
-  double beta2;
-  double epsilon;
-  double correction1;
-  double correction2;
-  double gradient_scale;  // clipping
-};
-template <class Real>
-void adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* values, Real* first, Real* second);
 
 }  // namespace sharpmax::retrieval

@@ -8,7 +8,7 @@
 
 #include "normalizer/definition.h"
 #include "retrieval/training/head_kernels.h"
-#include "sharpmax/error.h"
+#include "sharpmax/job.h"
 
 namespace sharpmax::retrieval {
 namespace {
@@ -143,12 +143,11 @@ struct Trainer::Implementation {
     for (std::size_t i = 0; i < rule.size(); ++i) squares += learned[i] ? d_rule[i] * d_rule[i] : 0.0;
     report.gradient_norm = std::sqrt(squares);
     if (!std::isfinite(report.loss) || !std::isfinite(report.gradient_norm))
-      throw Error(
+      throw RequestError(
           ErrorCode::unsupported,
-          fmt::format(
-              "retrieve: at step {} of seed {} the loss is {} and the gradient's norm {}; training cannot "
-              "go on, try a smaller learning rate, --clip 1 or another training normalizer",
-              done, seed, report.loss, report.gradient_norm));
+          fmt::format("retrieve: at step {} of seed {} the loss is {} and the gradient's norm {}; training cannot "
+                      "go on, try a smaller learning rate, {} or another training normalizer",
+                      done, seed, report.loss, report.gradient_norm, named("clip", "1")));
     const AdamStep step = adam_step(report.gradient_norm);
     adam(step, t.gradient.data(), size, t.values.data(), t.first.data(), t.second.data());
     step_rule(step);

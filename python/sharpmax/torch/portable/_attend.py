@@ -131,10 +131,10 @@ class _Sums:
 
     def found(self, inputs: Inputs) -> Gradients:
         if self._call.scores.linear:
-            if self.query is not None:
-                self.query *= mapped_slope(self._call.query)
-            if self.key is not None:
-                self.key *= mapped_slope(self._call.key)
+            self.query, self.key = (
+                None if sums is None else torch.where(sums == 0.0, sums, sums * mapped_slope(made_of))  # 0 * NaN is 0
+                for sums, made_of in ((self.query, self._call.query), (self.key, self._call.key))
+            )
         gradients = (
             None if gradient is None else empty_gradient(tensor, tensor.dtype).copy_(gradient.reshape(tensor.shape))
             for gradient, tensor in zip((self.query, self.key, self.value, self.bias), inputs)

@@ -1,0 +1,307 @@
+// The view of `sharpmax audit`: what was found in words, then a part for every section that the results have.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/kind/audit_charts.h"
+
+namespace sharpmax::report {
+namespace {
+
+constexpr Format kTokenCount{Format::count};
+
+std::optional<double> at_place(const Json& list, std::size_t i) { return i < list.size() ? number_in(list.at(i)) : std::nullopt; }
+
+std::optional<double> median_at(const Json& head, const char* statistic, std::size_t i) {
+  return at_place(head.at(statistic).at("median"), i);
+}
+
+std::string head_text(const Json& head) {
+  return fmt::format("{:.0f}.{:.0f}", head.at("layer").get<double>(), head.at("head").get<double>());
+}
+
+std::string blunting_text(const Json& blunting) {
+  const std::string how = text_at(blunting, "how");
+  const std::string length = formatted(kTokenCount, number_at(blunting, "length"));
+  if (how == "from the start") return "<" + length;
+  if (how == "measured") return length;
+  if (how == "forecast") return "~" + length;
+  return how == "not foreseen" ? "not seen" : "?";
+}
+
+// Blunt heads first, the bluntest in front; sinks, which do not try to pick, behind.
+std::vector<const Json*> worst_first(const Json& attention) {
+  std::vector<const Json*> order;
+  for (const Json& head : attention.at("heads")) order.push_back(&head);
+  const std::size_t last = attention.at("lengths").size() - 1;
+  const auto rank = [&](const Json* head) {
+    return std::pair(head->at("kind") == "sink", median_at(*head, "peak_outside", last).value_or(2.0));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
+  return order;
+}
+
+std::string with_interval(const Json& statistic, std::size_t i) {
+  const auto value = at_place(statistic.at("median"), i), low = at_place(statistic.at("low"), i), high = at_place(statistic.at("high"), i);
+  if (!value || !low || !high) return "";
+  return fmt::format("{} ({}–{})", decimal(*value), decimal(std::max(0.0, *low), 2), decimal(*high, 2));
+}
+
+Section worst_section(const Json& attention) {
+  const std::vector<double> lengths = numbers_in(attention.at("lengths"));
+  const std::size_t last = lengths.size() - 1;
+  Table table{.id = "all-heads",
+              .title = "Heads, the worst first",
+              .columns = {{.name = "head", .csv = false},
+                          {.name = "layer", .format = kTokenCount, .hidden = true},
+                          {.name = "head of the layer", .format = kTokenCount, .hidden = true},
+                          {.name = "kind"},
+                          {.name = "peak " + short_count(lengths[0]), .format = fixed_to(3), .meaning = "median peak outside the first token"},
+                          {.name = "peak " + short_count(lengths[last]), .format = fixed_to(3), .meaning = "with its 95 % interval"},
+                          {.name = "entropy", .format = fixed_to(2), .meaning = "outside the first token"},
+                          {.name = "slope", .format = fixed_to(2), .meaning = "of the entropy against ln n"},
+                          {.name = "spread", .format = fixed_to(1), .meaning = "of the scores"},
+                          {.name = "blunt at", .format = kTokenCount}},
+              .rows = {},
+              .tall = true,
+              .filters = {"kind"},
+              .brief_rows = 10};
+  for (const Json* head : worst_first(attention)) {
+    const double layer = head->at("layer").get<double>(), number = head->at("head").get<double>();
+    table.rows.push_back({Cell(layer + number / 1e4, head_text(*head)), layer, number, text_at(*head, "kind"),
+                          median_at(*head, "peak_outside", 0),
+                          Cell(median_at(*head, "peak_outside", last), with_interval(head->at("peak_outside"), last)),
+                          median_at(*head, "entropy_outside", last), number_at(*head, "entropy_slope_outside"),
+                          median_at(*head, "spread", last),
+                          Cell(number_at(head->at("blunting"), "length"), blunting_text(head->at("blunting")))});
+    table.links.push_back("head-" + head_text(*head));
+  }
+  std::string kinds;
+  for (const auto& [name, number] : attention.at("kinds").items())
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", name, count(number.get<double>()));
+  return {"worst", "The worst heads",
+          "The bluntest in front, by their median peak outside the first token at the greatest length; sinks, which do not try to pick, "
+          "behind.",
+          {{std::move(table)},
+           {Note{fmt::format("Blunt: a median peak outside below {}. ~: forecast; <: blunt at the shortest length already. Kinds on this "
+                             "text: {}.",
+                             plain_number(attention.at("thresholds").at("blunt").get<double>()), kinds)}}},
+          /*brief=*/true};
+}
+
+Section length_section_of(const Json& attention) {
+  const std::vector<double> lengths = numbers_in(attention.at("lengths"));
+  const Json &median = attention.at("median_over_heads"), &blunt = attention.at("blunt_heads");
+  const double heads = static_cast<double>(attention.at("heads").size());
+  const auto trained = number_at(attention, "trained_context");
+  Table table{.id = "all-lengths",
+              .title = "By length",
+              .columns = {{.name = "tokens", .format = kTokenCount}},
+              .rows = {},
+              .sortable = false};
+  struct Statistic {
+    const char *name, *field;
+    int digits;
+  };
+  constexpr Statistic kStatistics[] = {{"entropy", "entropy", 2},           {"peak", "peak", 3},
+                                       {"first token", "first", 3},         {"peak outside", "peak_outside", 3},
+                                       {"entropy outside", "entropy_outside", 2}, {"spread", "spread", 1}};
+  for (const Statistic& one : kStatistics) table.columns.push_back({.name = one.name, .format = fixed_to(one.digits)});
+  table.columns.push_back({.name = "blunt heads", .format = kTokenCount});
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const bool past = trained && lengths[i] > *trained;
+    std::vector<Cell> row{Cell(lengths[i], past ? count(lengths[i]) + "*" : "")};
+    for (const Statistic& one : kStatistics) row.push_back(at_place(median.at(one.field), i));
+    const double number = blunt.at(i).get<double>();
+    row.push_back(Cell(number, fmt::format("{} of {}", count(number), count(heads))));
+    table.rows.push_back(std::move(row));
+  }
+  Section section{"by-length", "By length", "Medians over heads of the medians over rows, and how many heads are blunt.", {}, /*brief=*/true};
+  if (Chart chart = blunt_chart(attention); !chart.curves.empty()) {
+    chart.id = "blunt-chart";
+    chart.figure = "by-length";
+    section.items.push_back({std::move(chart)});
+  }
+  if (Chart chart = median_chart(attention); lengths.size() > 1) {
+    chart.id = "median-chart";
+    chart.figure = "medians";
+    section.items.push_back({std::move(chart)});
+  }
+  section.items.push_back({std::move(table)});
+  if (trained && lengths.back() > *trained) section.items.push_back({Note{"*: past the trained length."}});
+  return section;
+}
+
+Section forecast_section(const Json& attention) {
+  Table table{.id = "all-forecasts",
+              .title = "Errors of forecasts",
+              .columns = {{.name = "known up to", .format = kTokenCount}, {.name = "forecast at", .format = kTokenCount}},
+              .rows = {},
+              .tall = true};
+  constexpr std::pair<const char*, const char*> kWays[] = {{"ours", "ours"}, {"no change", "no_change"}, {"power law", "power_law"}};
+  for (const auto& [title, name] : kWays) table.columns.push_back({.name = title, .format = fixed_to(2)});
+  for (const Json& errors : attention.at("forecast").at("errors")) {
+    std::vector<Cell> row{number_at(errors, "from"), number_at(errors, "to")};
+    for (const auto& [title, name] : kWays) {
+      const auto middle = number_at(errors.at(name), "median"), wide = number_at(errors.at(name), "ninetieth");
+      row.push_back(Cell(middle, middle && wide ? fmt::format("{} ({})", decimal(*middle, 2), decimal(*wide, 2)) : ""));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  Section section{"forecast", "How good the forecasts are",
+                  "Where they could be checked: the factor by which the forecast peak outside is off in the median head, and in brackets the "
+                  "factor within which 90\u00a0% of the heads lie.",
+                  {}, /*brief=*/true};
+  if (!table.rows.empty()) section.items.push_back({std::move(table)});
+  return section;
+}
+
+// The explorer of heads takes its numbers from the page's own data; the grids stand in for it elsewhere.
+Section explorer_section(const Json& attention) {
+  Grid peaks = peak_grid(attention), blunting = blunting_grid(attention);
+  peaks.id = "heads-peak";
+  peaks.figure = "heads";
+  peaks.say = "median peak outside {}";
+  blunting.id = "heads-blunting";
+  blunting.figure = "blunting";
+  blunting.format = kTokenCount;
+  blunting.say = "blunt from {} tokens on";
+  for (Grid* grid : {&peaks, &blunting}) grid->details = "all-heads";
+  return {"heads", "Every head", "One cell is one head.", {{Widget{"heads", Json::object()}},
+          {Choice{"Colour by", Choice::Style::select, 0, "", {{"peak outside", {{std::move(peaks)}}}, {"blunt from", {{std::move(blunting)}}}}}}}};
+}
+
+void add_attention(View& view, const Json& attention) {
+  const std::vector<double> lengths = numbers_in(attention.at("lengths"));
+  const double heads = static_cast<double>(attention.at("heads").size());
+  if (lengths.empty() || heads == 0.0) return;
+  const Json &blunt = attention.at("blunt_heads"), &median = attention.at("median_over_heads");
+  const auto at = [&](std::size_t i) { return fmt::format("at {} tokens", count(lengths[i])); };
+  const std::size_t last = lengths.size() - 1;
+  const std::string of = fmt::format("of {} blunt", plural(heads, "head"));
+  view.tiles.push_back({count(blunt.at(last).get<double>()), of, at(last), Paint::vermillion});
+  if (last > 0) view.tiles.push_back({count(blunt.at(0).get<double>()), of, at(0), Paint::green});
+  view.tiles.push_back({formatted(fixed_to(2), at_place(median.at("peak_outside"), last)), "peak outside, median head", at(last), Paint::vermillion});
+  view.tiles.push_back({formatted(fixed_to(2), at_place(median.at("first"), last)), "on the first token, median head", at(last), Paint::purple});
+  view.tiles.push_back({formatted(kTokenCount, number_at(attention.at("kinds"), "sink")), "sinks", "heads that park their weight on the first token",
+                        Paint::grey});
+  for (Section& section : std::vector<Section>{explorer_section(attention), worst_section(attention), length_section_of(attention),
+                                               forecast_section(attention)})
+    if (!section.items.empty()) view.sections.push_back(std::move(section));
+}
+
+Words probe_sentence(const Json& probe) {
+  const Json& lengths = probe.at("lengths");
+  const auto right = [](const Json& at) {
+    return fmt::format("{} of answers at {} tokens", formatted({Format::percent}, number_at(at, "share")), count(at.at("length").get<double>()));
+  };
+  return fmt::format("Probe “{}”: right in {}{}.", text_at(probe, "kind"), right(lengths.at(0)),
+                     lengths.size() > 1 ? " and in " + right(last_of(lengths)) : "");
+}
+
+Section probe_section(const Json& probe) {
+  Table table{.id = "all-probes",
+              .title = "Questions by length",
+              .columns = {{.name = "tokens", .format = kTokenCount},
+                          {.name = "questions", .format = kTokenCount},
+                          {.name = "right", .format = {Format::percent}},
+                          {.name = "95 % interval", .csv = false},
+                          {.name = "low", .format = {Format::percent}, .hidden = true},
+                          {.name = "high", .format = {Format::percent}, .hidden = true},
+                          {.name = "best head"},
+                          {.name = "answering", .format = fixed_to(3)},
+                          {.name = "asking", .format = fixed_to(3)},
+                          {.name = "peak on it", .format = {Format::percent}}},
+              .rows = {},
+              .sortable = false};
+  std::vector<Item> wrong;
+  for (const Json& at : probe.at("lengths")) {
+    const auto low = number_at(at, "low"), high = number_at(at, "high");
+    std::vector<Cell> row{number_at(at, "length"), number_at(at, "questions"), number_at(at, "share"),
+                          Cell(low, low && high ? fmt::format("{:.1f}–{:.1f}", 100.0 * *low, 100.0 * *high) : ""), low, high};
+    if (at.at("best_heads").empty()) {
+      row.insert(row.end(), 4, Cell());
+    } else {
+      const Json& best = at.at("best_heads").at(0);
+      row.insert(row.end(), {head_text(best), number_at(best, "answering_weight"), number_at(best, "asking_weight"), number_at(best, "asking_first")});
+    }
+    table.rows.push_back(std::move(row));
+    if (!at.contains("wrong") || at.at("wrong").empty()) continue;
+    Words words = fmt::format("Wrong answers at {} tokens: ", count(at.at("length").get<double>()));
+    for (std::size_t i = 0; i < at.at("wrong").size(); ++i) {
+      if (i > 0) words << std::string(", ");
+      words << code(at.at("wrong").at(i).get<std::string>());
+    }
+    wrong.push_back({Note{std::move(words)}, 1, "wrong answers"});
+  }
+  Table best{.id = "best-heads",
+             .title = "Heads that look at the right item",
+             .columns = {{.name = "head"}, {.name = "kind"}, {.name = "answering", .format = fixed_to(3)}, {.name = "asking", .format = fixed_to(3)},
+                         {.name = "peak on it", .format = {Format::percent}}},
+             .rows = {},
+             .brief_rows = 8};
+  for (const Json& head : last_of(probe.at("lengths")).at("best_heads"))
+    best.rows.push_back({head_text(head), head.contains("kind") ? text_or_none_at(head, "kind") : "", number_at(head, "answering_weight"),
+                         number_at(head, "asking_weight"), number_at(head, "asking_first")});
+  Chart chart = probe_chart(probe);
+  chart.id = "probe-chart";
+  chart.figure = "probe";
+  Section section{"probe", "Questions with known answers",
+                  "How often the greedy answer matches, with 95\u00a0% intervals, and how much weight goes from the tokens of the right answer to "
+                  "the item that holds it, in the head that looks best.",
+                  {{std::move(chart)}, {std::move(table)}}, /*brief=*/true};
+  section.items.push_back({Note{fmt::format(
+      "Probe “{}”{}, seed {}. Answering: mean weight on the item’s tokens from the tokens of the right answer; asking: from the last token of "
+      "the prompt; peak on it: how often that token’s heaviest key is the item’s.",
+      text_at(probe, "kind"), truth_at(probe, "chat") ? ", in the chat template" : "", probe.at("seed").dump())}});
+  if (!best.rows.empty()) {
+    const double length = last_of(probe.at("lengths")).at("length").get<double>();
+    section.items.push_back({Note{fmt::format("Heads that look at the right item, at {} tokens:", count(length))}});
+    section.items.push_back({std::move(best)});
+  }
+  for (Item& item : wrong) section.items.push_back(std::move(item));
+  return section;
+}
+
+std::string subject_of(const Json& results) {
+  if (results.contains("attention") && !results.at("attention").at("lengths").empty())
+    return fmt::format("attention up to {} tokens", count(last_of(results.at("attention").at("lengths")).get<double>()));
+  if (results.contains("analysis"))
+    return fmt::format("what {} select and leave out", plural(results.at("analysis").at("heads").get<double>(), "head"));
+  return results.contains("probe") ? fmt::format("probe “{}”", text_at(results.at("probe"), "kind")) : "nothing was measured";
+}
+
+std::string text_sentence(const Json& results) {
+  const Json& settings = results.at("settings");
+  std::string read;
+  if (results.contains("attention") && !results.at("attention").at("lengths").empty())
+    read = fmt::format(", {} of {} tokens each", plural(results.at("attention").at("excerpts").get<double>(), "excerpt"),
+                       count(last_of(results.at("attention").at("lengths")).get<double>()));
+  return fmt::format("Text: {}{}. Trained on {} tokens.", file_name(text_at(settings, "text")), read,
+                     formatted(kTokenCount, number_at(settings.at("model"), "trained_context")));
+}
+
+}  // namespace
+
+View audit_view(const Json& results) {
+  View view = begun_view(results);
+  const Json& settings = results.at("settings");
+  const std::string file = file_name(text_at(settings.at("model"), "file"));
+  view.kind = "audit";
+  view.title = fmt::format("{}: {}", file, subject_of(results));
+  view.label = "audit of " + file;
+  if (results.contains("verdict") && results.at("verdict").is_string()) view.verdict.push_back(text_at(results, "verdict"));
+  if (results.contains("analysis")) view.verdict.push_back(findings_sentence(results.at("analysis")));
+  const bool probed = results.contains("probe") && !results.at("probe").at("lengths").empty();
+  if (probed) view.verdict.push_back(probe_sentence(results.at("probe")));
+  if (!view.complete) view.verdict.push_back("This audit was not finished: what was measured so far is shown.");
+  if (settings.contains("text") && settings.at("text").is_string()) view.verdict.push_back(text_sentence(results));
+  if (results.contains("attention")) add_attention(view, results.at("attention"));
+  if (results.contains("analysis"))
+    for (Section& section : analysis_sections(results.at("analysis"))) view.sections.push_back(std::move(section));
+  if (probed) view.sections.push_back(probe_section(results.at("probe")));
+  return view;
+}
+
+}  // namespace sharpmax::report

@@ -1,0 +1,32 @@
+// What is drawn of an audit: every head, all heads by length, paper B's analyses, probes.
+#pragma once
+
+#include <span>
+
+#include "report/kind/kinds.h"
+
+namespace sharpmax::report {
+
+// Of the section "attention".
+Grid peak_grid(const Json& attention);
+Grid blunting_grid(const Json& attention);
+Chart blunt_chart(const Json& attention);
+// The same of several audits.
+Chart blunt_chart_of(std::span<const Compared> audits);
+Chart median_chart(const Json& attention);
+
+// Of the section "analysis", which has what the chart is of.
+Chart distance_length_chart(const Json& analysis);
+Chart distance_top_chart(const Json& analysis);
+Chart critical_chart(const Json& analysis);
+Chart separability_chart(const Json& analysis);
+Chart gradient_chart(const Json& analysis);
+
+// Of the section "probe".
+Chart probe_chart(const Json& probe);
+
+// Sections of the view: paper B's findings and figures.
+std::vector<Section> analysis_sections(const Json& analysis);
+Words findings_sentence(const Json& analysis);
+
+}  // namespace sharpmax::report

@@ -1,0 +1,425 @@
+// The view of `sharpmax bound --spread`: how sharp and how blunt a row can be at all, under every normalizer.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/kind/bound_members.h"
+#include "report/view/axes.h"
+#include "report/view/looks.h"
+
+namespace sharpmax::report {
+namespace {
+
+// With marks that notes explain.
+std::string marked_name(const Member& member) {
+  if (member.ranges.empty()) return member.name;
+  const PeakRange& range = member.ranges.back();
+  std::string marks;
+  if (range.moves_with_level) marks += '*';
+  if (range.searched()) marks += '~';
+  if (range.untied_low > range.low) marks += '=';
+  return marks.empty() ? member.name : member.name + " " + marks;
+}
+
+std::string lost_text(const PeakLoss& loss) {
+  if (!loss.lost) return "never";
+  if (*loss.lost == 1.0 && !loss.regained) return "always";
+  return keys_text(*loss.lost) + (loss.regained ? fmt::format(" to {}", keys_text(*loss.regained - 1.0)) : "");
+}
+
+std::string lost_from(const Json& lost, const char* name) {
+  return formatted({Format::power}, number_at(lost, name));
+}
+
+void add_verdict(View& view, const Bounds& bounds) {
+  const Json &lost = bounds.results.at("softmax_lost"), &softmax = bounds.results.at("softmax");
+  const double beta = bounds.results.at("beta").get<double>();
+  Words words = fmt::format("Scores at most {} apart{}: from {} keys on no key can have {} of the weight under ",
+                            plain_number(bounds.spread), beta == 1.0 ? "" : fmt::format(", times {}", plain_number(beta)),
+                            lost_from(lost, "log10_n"), plain_number(lost.at("peak").get<double>()));
+  words << code("softmax");
+  if (!softmax.empty())
+    words << fmt::format("; among {} none has more than {}.", keys_text(last_of(softmax).at("n").get<double>()),
+                         formatted(kWeight, number_at(last_of(softmax).at("tight"), "high")));
+  else
+    words << std::string(".");
+  view.verdict.push_back(std::move(words));
+  std::vector<std::string> free;
+  for (const Member& member : bounds.members)
+    if (const PeakRange* range = bounds.sizes.empty() ? nullptr : member.at(bounds.sizes.back()))
+      if (range->high >= 0.999) free.push_back(member.name);
+  if (free.empty()) return;
+  constexpr std::size_t kNamed = 5;
+  Words also = fmt::format("{} of {} can still put all weight on one key there: ", count(static_cast<double>(free.size())),
+                           plural(static_cast<double>(bounds.names.size()), "normalizer"));
+  for (std::size_t i = 0; i < std::min(kNamed, free.size()); ++i) {
+    if (i > 0) also << std::string(", ");
+    also << code(free[i]);
+  }
+  also << (free.size() > kNamed ? fmt::format(" and {}.", plural(static_cast<double>(free.size() - kNamed), "other")) : ".");
+  view.verdict.push_back(std::move(also));
+}
+
+void add_tiles(View& view, const Bounds& bounds) {
+  if (bounds.sizes.empty()) return;
+  const Json &lost = bounds.results.at("softmax_lost"), &softmax = bounds.results.at("softmax");
+  view.tiles.push_back({lost_from(lost, "log10_n"), "keys",
+                        fmt::format("from here on no key has {} under softmax", plain_number(lost.at("peak").get<double>())),
+                        Paint::vermillion});
+  if (!softmax.empty())
+    view.tiles.push_back({formatted(kWeight, number_at(last_of(softmax).at("tight"), "high")), "at most, softmax",
+                          fmt::format("among {} keys", keys_text(last_of(softmax).at("n").get<double>())), Paint::vermillion});
+  for (const char* family : {"entmax15", "adaptive", "entropy_target"})
+    for (const Member& member : bounds.members)
+      if (const PeakRange* range = member.at(bounds.sizes.back()); range && family_of(member.name) == family) {
+        Words what;
+        what << code(member.name);
+        view.tiles.push_back({formatted(kWeight, range->high), std::move(what),
+                              fmt::format("at most, among {} keys; at least {}", keys_text(range->n),
+                                          formatted(kWeight, range->untied_low)),
+                              bounds.look(member.name).paint});
+        break;
+      }
+}
+
+// Where the published form says more than 1 it says nothing.
+Curve lemma_curve(const Bounds& bounds) {
+  Curve curve{.name = "lemma 2.1 as published",
+              .look = {Paint::vermillion, kDashed},
+              .points = {},
+              .marker = Marker::none,
+              .format = kWeight,
+              .of = "softmax"};
+  for (const Json& row : bounds.results.at("softmax"))
+    if (const auto high = number_at(row.at("published"), "high"); high && *high <= 1.0)
+      curve.points.push_back({size_at(row, "n"), *high, {}, {}});
+  return curve;
+}
+
+Chart peak_chart(const Bounds& bounds, bool best) {
+  Chart chart{.title = bounds.title(),
+              .subtitle = best ? "Of any input whatever. A curve that falls is a rule that must lose its peak."
+                               : "The least that the heaviest key must have, of rows with one first place.",
+              .across = size_axis("keys n", bounds.sizes),
+              .up = share_axis("largest share of the weight"),
+              .curves = {},
+              .id = best ? "peak-best" : "peak-worst",
+              .figure = best ? "peak" : "",
+              .share = "normalizers"};
+  chart.across.format = kKeys;
+  chart.across.symbol = "n";
+  if (Curve published = lemma_curve(bounds); best && !published.points.empty()) {
+    published.end = percent(published.points.back().value);
+    chart.curves.push_back(std::move(published));
+  }
+  const std::vector<std::string> first =
+      shown_first(bounds.names, {"softmax", "entmax15", "ssmax", "adaptive", "entropy_target", "softpick"});
+  std::vector<double> values{1.0};
+  for (const Member& member : bounds.members) {
+    Curve curve{.name = member.name,
+                .look = bounds.look(member.name),
+                .points = {},
+                .format = kWeight,
+                .code = true,
+                .first = holds(first, member.name)};
+    for (const PeakRange& range : member.ranges)
+      if (const auto value = best ? range.high : range.untied_low) {
+        curve.points.push_back({range.n, *value, {}, {}});
+        values.push_back(*value);
+      }
+    if (curve.points.empty()) continue;
+    curve.end = percent(curve.points.back().value);
+    chart.curves.push_back(std::move(curve));
+  }
+  chart.up_log = decade_axis(chart.up.label, values);
+  return chart;
+}
+
+// The same at one number of keys.
+Bars peak_bars(const Bounds& bounds) {
+  Bars bars{.title = bounds.title(),
+            .subtitle = fmt::format("n = {}. Of any input whatever.", count(bounds.sizes[0])),
+            .described = {},
+            .legend = {},
+            .across = share_axis("largest share of the weight"),
+            .beside = {"at most", "at least"},
+            .bars = {},
+            .mark = {},
+            .id = "peak-bars",
+            .figure = "peak"};
+  for (const Member& member : bounds.members)
+    for (const PeakRange& range : member.ranges) {
+      if (!range.high || !range.low) continue;
+      bars.bars.push_back({.name = member.name,
+                           .pieces = {{*range.high, bounds.look(member.name).paint}},
+                           .beside = {percent(*range.high), percent(*range.low)},
+                           .code = true});
+      bars.described += fmt::format("{} at most {}. ", member.name, percent(*range.high));
+    }
+  return bars;
+}
+
+Section peak_section(const Bounds& bounds) {
+  Section section{"peak", "The largest weight of a row",
+                  "The most that the heaviest key of any such row can have, or the least that it must have: of rows with one "
+                  "first place, no row of these scores passes it.",
+                  {}};
+  if (bounds.sizes.size() > 1)
+    section.items.push_back({Choice{"Largest weight", Choice::Style::radio, 0, "", {{"at best", {{peak_chart(bounds, true)}}},
+                                                                                    {"at worst", {{peak_chart(bounds, false)}}}}}});
+  else
+    section.items.push_back({peak_bars(bounds)});
+  return section;
+}
+
+Table ranges_at(const Bounds& bounds, double n) {
+  std::vector<const Member*> members;
+  for (const Member& member : bounds.members)
+    if (member.at(n)) members.push_back(&member);
+  std::stable_sort(members.begin(), members.end(), [&](const Member* a, const Member* b) {
+    const PeakRange *one = a->at(n), *other = b->at(n);
+    return std::pair(other->high, other->untied_low) < std::pair(one->high, one->untied_low);
+  });
+  Table table{.id = "all-ranges",
+              .title = "At worst and at best",
+              .columns = {{.name = "normalizer", .code = true},
+                          {.name = "at worst", .format = kWeight},
+                          {.name = "at best", .format = kWeight},
+                          {.name = "from 0 to 1", .csv = false, .bar = true, .mark = number_at(bounds.results, "peak")}},
+              .rows = {},
+              .sortable = false};
+  for (const Member* member : members) {
+    const PeakRange& range = *member->at(n);
+    Cell bar(range.high);
+    bar.from = range.untied_low.value_or(0.0);
+    bar.paint = bounds.look(member->name).paint;
+    table.rows.push_back({member->name, range.untied_low,
+                          Cell(range.high, range.searched() ? "~" + formatted(kWeight, range.high) : ""), std::move(bar)});
+  }
+  return table;
+}
+
+// For a terminal, of one number of keys: all of a normalizer in one line.
+Section single_section(const Bounds& bounds) {
+  const bool asked = bounds.results.at("peak").is_number();
+  Table table{.id = "single",
+              .title = "The largest weight of a row",
+              .columns = {{.name = "normalizer"}, {.name = "at worst", .format = kWeight}, {.name = "at best", .format = kWeight}},
+              .rows = {}};
+  if (asked) table.columns.insert(table.columns.end(), {{.name = "lost at n", .format = kKeys}, {.name = "sure to n", .format = kKeys}});
+  for (const Member& member : bounds.members) {
+    if (member.ranges.empty()) continue;
+    std::vector<Cell> row{marked_name(member), member.ranges[0].untied_low, member.ranges[0].high};
+    if (asked && member.loss)
+      row.insert(row.end(), {Cell(member.loss->lost, lost_text(*member.loss)), Cell(member.loss->sure, member.loss->sure ? "" : "any n")});
+    row.resize(table.columns.size());
+    table.rows.push_back(std::move(row));
+  }
+  return {"single", fmt::format("The largest weight of a row of {} keys", keys_text(bounds.sizes[0])), "", {{std::move(table)}},
+          /*brief=*/true, /*page=*/false};
+}
+
+std::vector<Item> notes_of(const Bounds& bounds) {
+  bool level = false, searched = false, ties = false;
+  for (const Member& member : bounds.members)
+    for (const PeakRange& range : member.ranges) {
+      level |= range.moves_with_level;
+      searched |= range.searched();
+      ties |= range.untied_low > range.low;
+    }
+  std::vector<Item> notes;
+  const Json& scores = bounds.results.at("scores");
+  if (level)
+    notes.push_back({Note{fmt::format("* changes when all scores move together: here they lie in [{}, {}]. The share of the "
+                                      "row’s mass is shown.",
+                                      plain_number(scores.at(0).get<double>()), plain_number(scores.at(1).get<double>()))}});
+  if (searched) notes.push_back({Note{"~ the best row that a search found; no row passes the ceiling in the JSON."}});
+  if (ties) notes.push_back({Note{"= of one first place; m exact ties for it may get 1/m each."}});
+  return notes;
+}
+
+Section ranges_section(const Bounds& bounds) {
+  const auto peak = number_at(bounds.results, "peak");
+  Section section{"ranges", "At worst and at best",
+                  "From the bluntest to the sharpest row: bars from 0 to all the weight on one key." +
+                      (peak ? fmt::format(" Dotted: {}, the weight that was asked for.", plain_number(*peak)) : ""),
+                  {}};
+  Choice choice{"Keys", Choice::Style::select, bounds.sizes.size() - 1, "", {}};
+  for (const double n : bounds.sizes) choice.options.push_back({keys_text(n), {{ranges_at(bounds, n)}}});
+  section.items.push_back({std::move(choice)});
+  for (Item& note : notes_of(bounds)) section.items.push_back(std::move(note));
+  return section;
+}
+
+// For a terminal: a line per normalizer, a column per number of keys.
+Section by_size_section(const Bounds& bounds, bool best) {
+  Table table{.id = best ? "at-best" : "at-worst",
+              .title = best ? "The largest weight of a row, at best" : "The largest weight of a row, at worst",
+              .columns = {{.name = "n"}},
+              .rows = {}};
+  for (const double n : bounds.sizes) {
+    const std::string text = short_count(n);
+    table.columns.push_back({.name = text.size() > 6 ? fmt::format("{:.3g}", n) : text, .format = kWeight});
+  }
+  for (const Member& member : bounds.members) {
+    if (member.ranges.empty()) continue;
+    std::vector<Cell> row{marked_name(member)};
+    for (const double n : bounds.sizes) {
+      const PeakRange* range = member.at(n);
+      row.push_back(!range ? std::nullopt : best ? range->high : range->untied_low);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return {table.id, table.title, "", {{std::move(table)}}, /*brief=*/true, /*page=*/false};
+}
+
+Bars lost_bars(const Bounds& bounds) {
+  Bars bars{.title = fmt::format("The number of keys from which none can have {}", bounds.weight_words()),
+            .subtitle = fmt::format("Scores at most {} apart. Rules without a bar can have it at any number of keys.",
+                                    plain_number(bounds.spread)),
+            .described = {},
+            .legend = {},
+            .across = {},
+            .beside = {"keys"},
+            .bars = {},
+            .mark = {},
+            .id = "lost-bars",
+            .figure = "lost"};
+  std::vector<std::string> names;
+  for (const Member& member : bounds.members) names.push_back(member.name);
+  const std::vector<Look> looks = looks_of(names);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!bounds.members[i].loss) continue;
+    const auto lost = bounds.members[i].loss->lost;
+    Bar bar{.name = names[i], .pieces = {}, .beside = {lost ? count(*lost) : "never"}, .code = true};
+    if (lost) bar.pieces.push_back({*lost, looks[i].paint}), values.push_back(*lost);
+    bars.described += fmt::format("{}: {}. ", names[i], bar.beside[0]);
+    bars.bars.push_back(std::move(bar));
+  }
+  if (values.empty()) bars.bars.clear();
+  values.push_back(1.0);
+  bars.across = decade_axis("keys n", values);
+  return bars;
+}
+
+Section lost_section(const Bounds& bounds) {
+  Table table{.id = "all-losses",
+              .title = "Where the weight is lost",
+              .columns = {{.name = "normalizer", .code = true},
+                          {.name = "lost to every row from", .format = kKeys},
+                          {.name = "sure of every row up to", .format = kKeys}},
+              .rows = {}};
+  for (const Member& member : bounds.members)
+    if (member.loss)
+      table.rows.push_back({member.name, Cell(member.loss->lost, lost_text(*member.loss)),
+                            Cell(member.loss->sure, member.loss->sure ? "" : "any n")});
+  Section section{"lost", "", "From so many keys on no row can give it to any key; up to so many every row with one first place does.",
+                  {}, /*brief=*/true};
+  if (table.rows.empty()) return section;
+  section.heading = fmt::format("Where a weight of {} is lost", plain_number(bounds.results.at("peak").get<double>()));
+  if (Bars bars = lost_bars(bounds); !bars.bars.empty()) section.items.push_back({std::move(bars)});
+  section.items.push_back({std::move(table)});
+  return section;
+}
+
+Section refused_section(const Bounds& bounds) {
+  Section section{"refused", "No bound is known of these", "They were asked for, and this is why there is no number.", {}, true};
+  for (const Member& member : bounds.members) {
+    if (member.refused.empty()) continue;
+    Words words;
+    words << code(member.name) << ": " + member.refused;
+    section.items.push_back({Note{std::move(words)}});
+  }
+  return section;
+}
+
+Section lemma_section(const Bounds& bounds) {
+  const Json& lost = bounds.results.at("softmax_lost");
+  Table table{.id = "all-lemma",
+              .title = "Softmax, as published and tight",
+              .columns = {{.name = "keys", .format = kKeys},
+                          {.name = "at least", .format = kWeight},
+                          {.name = "at most", .format = kWeight},
+                          {.name = "as published, from", .format = kWeight},
+                          {.name = "to", .format = kWeight}},
+              .rows = {},
+              .sortable = false};
+  for (const Json& row : bounds.results.at("softmax")) {
+    const auto published = number_at(row.at("published"), "high");
+    table.rows.push_back({number_at(row, "n"), number_at(row.at("tight"), "low"), number_at(row.at("tight"), "high"),
+                          number_at(row.at("published"), "low"),
+                          Cell(published, published > 1.0 ? decimal(*published, 1) : "")});
+  }
+  Section section{"lemma", "Softmax: as published, and tight",
+                  fmt::format("Every weight of a row lies between these. A weight of {} is lost from {} keys on; as published, "
+                              "from {}.",
+                              plain_number(lost.at("peak").get<double>()), lost_from(lost, "log10_n"),
+                              lost_from(lost, "log10_n_published")),
+                  {}, /*brief=*/true};
+  if (!table.rows.empty()) section.items.push_back({std::move(table)});
+  return section;
+}
+
+Section numbers_section_of(const Bounds& bounds) {
+  Table table{.id = "all-rows",
+              .title = "All numbers",
+              .columns = {{.name = "normalizer", .code = true},
+                          {.name = "n", .format = kKeys},
+                          {.name = "at worst", .format = kWeight},
+                          {.name = "with ties", .format = kWeight, .spare = 1},
+                          {.name = "at best", .format = kWeight},
+                          {.name = "ceiling", .format = kWeight, .spare = 4},
+                          {.name = "as used, from", .format = kWeight, .spare = 5},
+                          {.name = "to", .format = kWeight, .spare = 5},
+                          {.name = "found by", .spare = 2},
+                          {.name = "sums to one", .spare = 3},
+                          {.name = "moves with level", .spare = 3}},
+              .rows = {},
+              .tall = true};
+  const auto yes = [](bool truth) { return truth ? "yes" : ""; };
+  for (const Member& member : bounds.members)
+    for (const PeakRange& range : member.ranges)
+      table.rows.push_back({member.name, range.n, range.untied_low, range.low, range.high, range.ceiling, range.weight_low,
+                            range.weight_high, range.found_by, yes(range.sums_to_one), yes(range.moves_with_level)});
+  Section section{"numbers", "All numbers",
+                  "Weights are shares of a row’s sum. At worst: of rows with one first place; with ties: of all rows. Ceiling: no "
+                  "row passes it, where the largest was found by a search. As used: weights that need not sum to one.",
+                  {{std::move(table)}}};
+  const Json& scores = bounds.results.at("scores");
+  const double low = scores.at(0).get<double>(), high = scores.at(1).get<double>();
+  section.items.push_back(
+      {row_widget(fmt::format("one score {} above all others", plain_number(high - low)), two_levels(low, high))});
+  return section;
+}
+
+}  // namespace
+
+View bound_view(const Json& results) {
+  View view = begun_view(results);
+  const Bounds bounds(results);
+  view.kind = "bounds, not measurements";
+  view.title = fmt::format("How sharp a row can be whose scores lie at most {} apart", plain_number(bounds.spread));
+  view.label = fmt::format("scores at most {} apart", plain_number(bounds.spread));
+  add_verdict(view, bounds);
+  add_tiles(view, bounds);
+  Section lemma = lemma_section(bounds);
+  if (!bounds.sizes.empty()) {
+    view.sections.push_back(peak_section(bounds));
+    view.sections.push_back(ranges_section(bounds));
+    if (bounds.sizes.size() == 1)
+      view.sections.push_back(single_section(bounds));
+    else
+      for (const bool best : {true, false}) view.sections.push_back(by_size_section(bounds, best));
+    for (Item& note : notes_of(bounds)) view.sections.back().items.push_back(std::move(note));
+    view.sections.push_back(lost_section(bounds));
+    view.sections.back().brief = bounds.sizes.size() > 1;  // else its numbers stand beside the others
+  }
+  view.sections.push_back(refused_section(bounds));
+  view.sections.push_back(std::move(lemma));
+  if (!bounds.sizes.empty()) view.sections.push_back(numbers_section_of(bounds));
+  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
+  return view;
+}
+
+}  // namespace sharpmax::report

@@ -1,0 +1,273 @@
+// The view of `sharpmax bound MODEL`: what the weights alone prove of every head, whatever the text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "report/kind/kinds.h"
+
+namespace sharpmax::report {
+namespace {
+
+constexpr Format kSpread{Format::spread}, kPower{Format::power};
+constexpr const char* kNothing = "says nothing useful";
+
+struct CertifiedHead {
+  double layer = 0.0, head = 0.0;
+  std::optional<double> spread, norm_spread, norm_reached, vocabulary_spread, log10_length, window;
+  bool useful = false;
+  const Json* attained = nullptr;
+
+  std::string name() const { return fmt::format("{:.0f}.{:.0f}", layer, head); }
+  std::string link() const { return "head-" + name(); }
+  // A head of which nothing is proved comes last.
+  double order() const { return spread.value_or(std::numeric_limits<double>::infinity()); }
+  // The share of the certified spread that tokens, or hidden states of the right size, were found to reach.
+  std::optional<double> reached() const {
+    const auto found = attained ? number_at(*attained, "spread") : norm_reached;
+    return found && spread > 0.0 ? std::optional(std::min(1.0, *found / *spread)) : std::nullopt;
+  }
+  std::string lost_from() const {
+    if (useful) return formatted(kPower, log10_length);
+    return window ? fmt::format("{}; window {}", kNothing, count(*window)) : kNothing;
+  }
+};
+
+// The surest first.
+std::vector<CertifiedHead> certified_heads(const Json& results) {
+  std::vector<CertifiedHead> heads;
+  for (const Json& json : results.at("heads"))
+    heads.push_back({json.at("layer").get<double>(), json.at("head").get<double>(), number_at(json, "spread"),
+                     number_at(json, "norm_spread"), number_at(json, "norm_reached"), number_at(json, "vocabulary_spread"),
+                     number_at(json, "log10_length"), number_at(json, "window"), truth_at(json, "useful"),
+                     json.at("attained").is_null() ? nullptr : &json.at("attained")});
+  std::stable_sort(heads.begin(), heads.end(), [](const auto& a, const auto& b) { return a.order() < b.order(); });
+  return heads;
+}
+
+void add_certificate_tiles(View& view, const Json& results, const std::vector<CertifiedHead>& heads) {
+  const double peak = results.at("peak").get<double>();
+  double useful = 0.0, tried = 0.0, sharp = 0.0, longest = 0.0;
+  for (const CertifiedHead& head : heads) {
+    useful += head.useful ? 1.0 : 0.0;
+    if (!head.attained) continue;
+    tried += 1.0;
+    sharp += number_at(*head.attained, "peak") > peak ? 1.0 : 0.0;
+    longest = std::max(longest, number_at(*head.attained, "length").value_or(0.0));
+  }
+  const CertifiedHead& surest = heads[0];
+  view.tiles = {{count(useful), "of " + plural(static_cast<double>(heads.size()), "head"),
+                 fmt::format("have a length within {} tokens from which no key has {}",
+                             count(results.at("horizon").get<double>()), plain_number(peak)),
+                 useful > 0.0 ? Paint::green : Paint::vermillion},
+                {formatted(kSpread, surest.spread), "the least spread",
+                 fmt::format("scores of head {} lie within it", surest.name()), Paint::blue},
+                {formatted(kPower, surest.log10_length), "tokens",
+                 fmt::format("the surest length, head {}", surest.name()), Paint::blue}};
+  if (tried > 0.0)
+    view.tiles.push_back({count(sharp), fmt::format("of {} tried", plural(tried, "head")),
+                          fmt::format("some text still gives one key more than {} at {} tokens", plain_number(peak), count(longest)),
+                          Paint::vermillion});
+}
+
+// Colours go by the logarithm: spreads and lengths cover orders of magnitude.
+Grid certificate_grid(const std::vector<CertifiedHead>& heads, const char* id, Format format, const char* say, auto value_of,
+                      bool logarithm) {
+  Grid grid{.title = {}, .subtitle = {}, .described = {}, .ramp = {}, .unknown = {}, .cells = {}, .id = id};
+  grid.format = format;
+  grid.say = say;
+  grid.details = "all-rows";
+  const auto scaled = [&](double value) { return logarithm ? std::log(std::max(value, 1e-3)) : value; };
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (const CertifiedHead& head : heads) {
+    const std::optional<double> value = value_of(head);
+    grid.cells.push_back({head.layer, head.head, value, 0.0});
+    if (!value) grid.unknown = "no bound";
+    if (!value || (logarithm && !(*value > 0.0))) continue;
+    least = std::min(least, *value);
+    most = std::max(most, *value);
+  }
+  if (!(least <= most)) return grid;
+  for (GridCell& cell : grid.cells)
+    if (cell.value && most > least && *cell.value >= least)
+      cell.share = (scaled(*cell.value) - scaled(least)) / (scaled(most) - scaled(least));
+  grid.ramp = {formatted(format, least), formatted(format, most)};
+  return grid;
+}
+
+Section certificate_heads(const Json& results, const std::vector<CertifiedHead>& heads) {
+  Grid spreads = certificate_grid(heads, "heads-spread", kSpread, "scores spread at most {}",
+                                  [](const CertifiedHead& head) { return head.spread; }, true);
+  spreads.figure = "heads";
+  spreads.title = fmt::format("What the weights of {} allow: the largest spread of scores of every head",
+                              file_name(text_at(results.at("model"), "file")));
+  spreads.subtitle = spreads.described = text_at(results, "verdict");
+  spreads.ramp = {"spread " + spreads.ramp.low, spreads.ramp.high + ", by its logarithm"};
+  Grid lengths = certificate_grid(heads, "heads-length", kPower, "a peak is lost from {} tokens on",
+                                  [](const CertifiedHead& head) { return head.log10_length; }, true);
+  Grid reached = certificate_grid(heads, "heads-reached", {Format::percent}, "{} of the certified spread reached",
+                                  [](const CertifiedHead& head) { return head.reached(); }, false);
+  return {"heads", "Every head",
+          "One cell is one head. Dark: a length is near; bright: astronomic, so that the bound promises nothing. Choose one by "
+          "click, or by arrow keys and Enter.",
+          {{Choice{"Colour by", Choice::Style::select, 0, "",
+                   {{"length at which a peak is lost", {{std::move(lengths)}}},
+                    {"spread at most", {{std::move(spreads)}}},
+                    {"share of it reached", {{std::move(reached)}}}}}}}};
+}
+
+std::string token_text(const Json& token) {
+  const std::string text = text_at(token, "text");
+  const double number = token.at("token").get<double>();
+  return text.empty() ? fmt::format("token {:.0f}", number) : fmt::format("‘{}’", text);
+}
+
+std::string key_text(const Json& token) {
+  return fmt::format("{} −{}", token_text(token), formatted({Format::count}, number_at(token, "offset")));
+}
+
+Section attained_section(const std::vector<CertifiedHead>& heads) {
+  Table table{.id = "all-attained",
+              .title = "What tokens attain",
+              .columns = {{.name = "head"},
+                          {.name = "certified", .format = kSpread},
+                          {.name = "attained", .format = kSpread},
+                          {.name = "largest weight", .format = {Format::weight}},
+                          {.name = "tokens", .format = {Format::count}},
+                          {.name = "query"},
+                          {.name = "best key"},
+                          {.name = "worst key"},
+                          {.name = "attained, of certified", .csv = false, .bar = true}},
+              .rows = {},
+              .tall = true};
+  for (const CertifiedHead& head : heads) {
+    if (!head.attained) continue;
+    const Json& row = *head.attained;
+    Cell bar(head.reached());
+    bar.paint = Paint::vermillion;
+    table.rows.push_back({head.name(), head.spread, number_at(row, "spread"), number_at(row, "peak"), number_at(row, "length"),
+                          token_text(row.at("query")), key_text(row.at("high")), key_text(row.at("low")), std::move(bar)});
+    table.links.push_back(head.link());
+  }
+  Section section{"attained", "What tokens attain",
+                  "In layer 0, where every token can be tried: how far the scores of a real sequence spread beside what is "
+                  "certified, and the largest weight that a sequence of that length was found to give one key. Keys stand so "
+                  "many tokens before the query.",
+                  {}, /*brief=*/true};
+  if (!table.rows.empty()) section.items.push_back({std::move(table), 1, "the tokens that were tried"});
+  return section;
+}
+
+Section layers_section(const std::vector<CertifiedHead>& heads) {
+  std::map<double, std::vector<const CertifiedHead*>> layers;  // the surest head of each first
+  for (const CertifiedHead& head : heads) layers[head.layer].push_back(&head);
+  Table table{.id = "all-layers",
+              .title = "Spreads by layer",
+              .columns = {{.name = "layer", .format = {Format::count}},
+                          {.name = "least", .format = kSpread},
+                          {.name = "median", .format = kSpread},
+                          {.name = "most", .format = kSpread},
+                          {.name = "reached", .format = {Format::percent}, .meaning = "share of the certified spread, median head"},
+                          {.name = "surest head"},
+                          {.name = "lost from, tokens"}},
+              .rows = {},
+              .tall = true};
+  for (const auto& [layer, members] : layers) {
+    std::vector<double> reached;
+    for (const CertifiedHead* head : members) reached.push_back(head->reached().value_or(1.0));
+    std::nth_element(reached.begin(), reached.begin() + std::ssize(reached) / 2, reached.end());
+    table.rows.push_back({layer, members.front()->spread, members[members.size() / 2]->spread, members.back()->spread,
+                          reached[reached.size() / 2], members.front()->name(), members.front()->lost_from()});
+  }
+  Section section{"layers", "By layer",
+                  "Certified spreads over the heads of a layer, and the share of them that was reached: in layer 0 by tokens, after it by "
+                  "hidden states of the right size, which no text need have.",
+                  {{std::move(table)}}, /*brief=*/true};
+  if (std::any_of(heads.begin(), heads.end(), [](const CertifiedHead& head) { return head.window.has_value(); }))
+    section.items.push_back({Note{"window w: a row of such a head never has more than w keys."}});
+  return section;
+}
+
+Section certificate_numbers(const std::vector<CertifiedHead>& heads) {
+  Table table{.id = "all-rows",
+              .title = "All heads",
+              .columns = {{.name = "head", .csv = false},
+                          {.name = "layer", .format = {Format::count}, .hidden = true},
+                          {.name = "head of the layer", .format = {Format::count}, .hidden = true},
+                          {.name = "spread at most", .format = kSpread},
+                          {.name = "by norms", .format = kSpread, .brief = false, .spare = 2},
+                          {.name = "by tokens", .format = kSpread, .brief = false, .spare = 3},
+                          {.name = "reached by norms", .format = kSpread, .brief = false, .spare = 4},
+                          {.name = "reached", .format = {Format::percent}, .brief = false},
+                          {.name = "log10 of the length", .format = fixed_to(2), .hidden = true},
+                          {.name = "by"},
+                          {.name = "lost from, tokens"},
+                          {.name = "useful", .brief = false},
+                          {.name = "window", .format = {Format::count}, .brief = false, .spare = 5}},
+              .rows = {},
+              .tall = true,
+              .filters = {"layer", "useful"},
+              .brief_rows = 5};
+  for (const CertifiedHead& head : heads) {
+    const bool by_tokens = head.vocabulary_spread && head.vocabulary_spread <= head.norm_spread;
+    table.rows.push_back({Cell(head.layer + head.head / 1e4, head.name()), head.layer, head.head, head.spread, head.norm_spread,
+                          head.vocabulary_spread, head.norm_reached, head.reached(), head.log10_length,
+                          by_tokens ? "tokens" : "norms", head.lost_from(), head.useful ? "yes" : "no", head.window});
+    table.links.push_back(head.link());
+  }
+  Section section{"numbers", "The surest heads", "The surest head first.", {{std::move(table)}}, /*brief=*/true};
+  if (heads[0].spread)
+    section.items.push_back(
+        {row_widget(fmt::format("head {}: one score {} above all others", heads[0].name(), spread_text(*heads[0].spread)),
+                    two_levels(0.0, *heads[0].spread))});
+  return section;
+}
+
+}  // namespace
+
+View bound_model_view(const Json& results) {
+  View view = begun_view(results);
+  const std::string file = file_name(text_at(results.at("model"), "file"));
+  require_numbers(results, {"beta", "rope_base", "horizon", "peak"});
+  require_texts(results, {"rope_scaling"});
+  require_numbers(results.at("model"), {"trained_context"});
+  view.kind = "bounds of a model";
+  view.title = file + ": what no input can do";
+  view.label = "bounds of " + file;
+  view.verdict.push_back(text_at(results, "verdict"));
+  const std::vector<CertifiedHead> heads = certified_heads(results);
+  if (heads.empty()) return view;
+  add_certificate_tiles(view, results, heads);
+  view.sections = {certificate_heads(results, heads), certificate_numbers(heads), attained_section(heads), layers_section(heads)};
+  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
+  return view;
+}
+
+void compare_certificates(View& view, std::span<const Compared> compared) {
+  Table table{.id = "compared-certificates",
+              .title = "Certificates",
+              .columns = {{.name = "result"},
+                          {.name = "heads", .format = {Format::count}},
+                          {.name = "with a useful bound", .format = {Format::count}},
+                          {.name = "first loses the weight from n", .format = kPower},
+                          {.name = "weight", .format = fixed_to(2)},
+                          {.name = "verdict", .brief = false}},
+              .rows = {},
+              .sortable = false};
+  for (const Compared& one : compared) {
+    const std::vector<CertifiedHead> heads = certified_heads(*one.results);
+    std::optional<double> first;
+    for (const CertifiedHead& head : heads)
+      if (head.log10_length) first = std::min(first.value_or(*head.log10_length), *head.log10_length);
+    const auto useful = std::count_if(heads.begin(), heads.end(), [](const CertifiedHead& head) { return head.useful; });
+    table.rows.push_back({one.named.own, static_cast<double>(heads.size()), static_cast<double>(useful), first,
+                          number_at(*one.results, "peak"), text_at(*one.results, "verdict")});
+    table.links.push_back(std::to_string(one.named.number));
+  }
+  view.sections.push_back({"compared-certificates", "What no input can do", "From the weights of each model alone.",
+                           {{std::move(table)}}, /*brief=*/true});
+}
+
+}  // namespace sharpmax::report

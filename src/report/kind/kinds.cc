@@ -1,0 +1,71 @@
+#include "report/kind/kinds.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+
+#include "base/in_quotes.h"
+#include "report/data/page_data.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax::report {
+
+View inspect_view(const Json& results);  // inspect.cc
+
+namespace {
+
+constexpr Kind kKinds[] = {
+    {"sharpmax.retrieval/1", retrieval_view, compare_retrievals, retrieval_data},
+    {"sharpmax.audit/1", audit_view, compare_audits, audit_data},
+    {"sharpmax.attend.demo/1", demo_view, nullptr, demo_data},
+    {"sharpmax.bound.spread/1", bound_view, compare_bounds, bound_data},
+    {"sharpmax.bound.model/1", bound_model_view, compare_certificates, bound_model_data},
+    {"sharpmax.fix/1", fix_view, compare_fixes, fix_data},
+    {"sharpmax.perplexity/1", perplexity_view, compare_losses, losses_data},
+    {"sharpmax.inspect/1", inspect_view, nullptr, nullptr},
+};
+
+std::string known() {
+  std::vector<std::string_view> schemas;
+  for (const Kind& kind : kKinds) schemas.push_back(kind.schema);
+  return fmt::format("{}", fmt::join(schemas, ", "));
+}
+
+}  // namespace
+
+const Kind& kind_of(const Json& results) {
+  const auto found = results.is_object() ? results.find("schema") : results.end();
+  const bool named = found != results.end() && found->is_string();
+  const std::string schema = named ? found->get<std::string>() : "";
+  for (const Kind& kind : kKinds)
+    if (schema == kind.schema) return kind;
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("report: the results have {}; there is a page for {}",
+                          named ? "schema " + in_quotes(schema) : "no schema", known()));
+}
+
+View view_of(const Json& results) {
+  const Kind& kind = kind_of(results);
+  return made_of(kind, [&] { return kind.view(results); });
+}
+
+Json page_data(const Json& results, std::size_t room) {
+  const Kind& kind = kind_of(results);
+  if (!kind.data) return nullptr;
+  return made_of(kind, [&] {
+    Json data = kind.data(results, room);
+    data["schema"] = kind.schema;
+    return data;
+  });
+}
+
+void not_of_schema(const char* schema, const nlohmann::json::exception& problem) {
+  // Without the library's own number for it in front.
+  std::string_view words = problem.what();
+  if (const std::size_t end = words.find("] "); end != words.npos) words.remove_prefix(end + 2);
+  throw Error(ErrorCode::bad_argument,
+              fmt::format("report: the results are not of schema {}: {}", schema, in_quotes(words)));
+}
+
+}  // namespace sharpmax::report

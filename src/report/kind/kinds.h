@@ -1,0 +1,73 @@
+// The kinds of results that have a view: a kind is one line in kinds.cc and a file that makes its view.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/kind/reading.h"
+#include "report/view/view.h"
+
+namespace sharpmax::report {
+
+// A result beside others of its kind.
+struct Compared {
+  const Json* results = nullptr;
+  Named named;
+};
+
+// Every one takes the results as --json of the command writes them. Strings may hold anything. They throw what at(), get()
+// and Error{bad_argument} throw where the results are not what they say.
+View retrieval_view(const Json& results);
+View audit_view(const Json& results);
+View demo_view(const Json& results);
+View bound_view(const Json& results);
+View bound_model_view(const Json& results);
+View fix_view(const Json& results);
+View perplexity_view(const Json& results);
+
+// Adds to the view of a comparison what at least two results of the kind show together: a sentence, sections.
+void compare_retrievals(View& view, std::span<const Compared> compared);
+void compare_audits(View& view, std::span<const Compared> compared);
+void compare_bounds(View& view, std::span<const Compared> compared);
+void compare_certificates(View& view, std::span<const Compared> compared);
+void compare_fixes(View& view, std::span<const Compared> compared);
+void compare_losses(View& view, std::span<const Compared> compared);
+
+struct Kind {
+  const char* schema;
+  View (*view)(const Json& results);
+  void (*compare)(View& view, std::span<const Compared> compared);
+  // What the page needs besides; null: nothing.
+  Json (*data)(const Json& results, std::size_t room);
+};
+
+// By the schema that the results name. Throws Error{bad_argument} where there is no such kind.
+const Kind& kind_of(const Json& results);
+
+// These throw Error{bad_argument} where the results are not of a kind or not what their schema says.
+View view_of(const Json& results);
+View compared_view(std::span<const Json> results);
+// What the page holds of the results besides the view, about `room` bytes; null where there is no need for it.
+Json page_data(const Json& results, std::size_t room);
+
+// Losses by position are drawn alike in several kinds.
+inline constexpr const char* kTokensBefore = "tokens before, up to";
+// Linear, round all values and intervals of the curves, which is not from 0: losses differ by little.
+Axis loss_axis(const std::vector<Curve>& curves, std::string label = "loss, nats per token");
+
+[[noreturn]] void not_of_schema(const char* schema, const nlohmann::json::exception& problem);
+
+// make(), with what the JSON library throws of a field as Error{bad_argument} that names the schema.
+template <class Make>
+auto made_of(const Kind& kind, const Make& make) {
+  try {
+    return make();
+  } catch (const nlohmann::json::exception& problem) {
+    not_of_schema(kind.schema, problem);
+  }
+}
+
+}  // namespace sharpmax::report

@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "report/kind/retrieval_rows.h"
+#include "report/view/axes.h"
+#include "report/view/format.h"
+
+namespace sharpmax::report {
+namespace {
+
+struct Outcome {
+  const char* field;
+  Paint paint;
+  const char* name;
+};
+constexpr Outcome kOutcomes[] = {
+    {"hard_right_rule_right", Paint::green, "both right"},
+    {"hard_wrong_rule_right", Paint::sky, "only the rule right: averaging helped"},
+    {"hard_right_rule_wrong", Paint::vermillion, "only hard attention right: dispersion"},
+    {"hard_wrong_rule_wrong", Paint::grey, "both wrong: ranking"},
+};
+
+// Counts of sets at each size, over the seeds.
+struct Counts {
+  double sets = 0.0;
+  double of[std::size(kOutcomes)] = {};
+};
+
+std::map<double, Counts> counted(const Json& results, const std::string& arm, const std::string& normalizer) {
+  std::map<double, Counts> by_size;
+  for (const Json& row : results.at("results")) {
+    if (row.at("arm") != arm || row.at("normalizer") != normalizer) continue;
+    Counts& counts = by_size[row.at("n").get<double>()];
+    counts.sets += row.at("sets").get<double>();
+    for (std::size_t k = 0; k < std::size(kOutcomes); ++k)
+      counts.of[k] += row.at(kOutcomes[k].field).get<double>();
+  }
+  return by_size;
+}
+
+}  // namespace
+
+Bars failure_bars(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
+  Bars bars{.title = fmt::format("Why it fails: {}, {} training", normalizer, arm),
+            .subtitle =
+                "Hard attention puts all weight on the largest score. Where it is right and the rule is "
+                "wrong, weight "
+                "was dispersed; where both are wrong, the scores rank a wrong item first.",
+            .described = {},
+            .legend = {},
+            .across = share_axis("share of sets"),
+            .beside = {"right", "dispersion", "ranking"},
+            .bars = {},
+            .mark = {}};
+  for (const Outcome& outcome : kOutcomes)
+    bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
+  for (const auto& [n, counts] : counted(rows.results(), arm, normalizer)) {
+    if (!(counts.sets > 0.0)) continue;
+    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}, .low = {}, .high = {}};
+    for (std::size_t k = 0; k < std::size(kOutcomes); ++k)
+      bar.pieces.push_back({counts.of[k] / counts.sets, kOutcomes[k].paint});
+    bar.beside = {percent((counts.of[0] + counts.of[1]) / counts.sets), percent(counts.of[2] / counts.sets),
+                  percent(counts.of[3] / counts.sets)};
+    bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0],
+                                  bar.beside[1], bar.beside[2]);
+    bars.bars.push_back(std::move(bar));
+  }
+  return bars;
+}
+
+namespace {
+
+using Pair = std::pair<std::string, std::string>;  // arm, normalizer
+
+constexpr std::size_t kMostLines = 6;
+
+// Of the first seed of each arm.
+std::vector<std::pair<Pair, std::vector<const Json*>>> lines_of(const Json& results) {
+  std::map<std::string, std::uint64_t> first_seed;
+  std::vector<std::pair<Pair, std::vector<const Json*>>> lines;
+  for (const Json& map : results.at("heat_maps")) {
+    const Pair pair{map.at("arm").get<std::string>(), map.at("normalizer").get<std::string>()};
+    const auto seed = map.at("seed").get<std::uint64_t>();
+    if (first_seed.try_emplace(pair.first, seed).first->second != seed) continue;
+    auto found =
+        std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.first == pair; });
+    if (found == lines.end()) found = lines.insert(lines.end(), {pair, {}});
+    found->second.push_back(&map);
+  }
+  for (auto& [pair, maps] : lines)
+    std::stable_sort(maps.begin(), maps.end(), [](const Json* a, const Json* b) {
+      return a->at("n").get<double>() < b->at("n").get<double>();
+    });
+  return lines;
+}
+
+Panel panel_of(const Json& map) {
+  Panel panel{.name = short_count(map.at("n").get<double>()), .below = {}, .weights = {}};
+  double on_largest = 0.0;
+  bool whole = true;
+  for (const Json& set : map.at("weights")) {
+    auto& line = panel.weights.emplace_back();
+    std::optional<double> last;
+    for (const Json& weight : set) {
+      last = number_in(weight);
+      line.push_back(last);
+    }
+    whole = whole && last.has_value();
+    on_largest += last.value_or(0.0);
+  }
+  panel.below = whole && !panel.weights.empty()
+                    ? decimal(on_largest / static_cast<double>(panel.weights.size()), 2)
+                    : std::string(kNone);
+  return panel;
+}
+
+}  // namespace
+
+namespace {
+
+PanelLine panel_line(const Pair& pair, const std::vector<const Json*>& maps) {
+  PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second), .panels = {}};
+  for (const Json* map : maps) line.panels.push_back(panel_of(*map));
+  return line;
+}
+
+// Softmax and entropy_target of every arm, or the first line where there is neither.
+bool is_of_the_story(const RetrievalRows& rows, const Pair& pair, bool first) {
+  const auto plain = rows.member("softmax"), sharp = rows.member("entropy_target");
+  return pair.second == plain || pair.second == sharp || (!plain && !sharp && first);
+}
+
+}  // namespace
+
+HeatMaps story_maps(const RetrievalRows& rows) {
+  HeatMaps maps{.title = "Where the weight goes: each line a set, its largest item at the right",
+                .subtitle = "One panel is one size n. Below: the mean weight on the largest item, over the sets shown.",
+                .ramp = {"weight 0", "1, by its square root"},
+                .lines = {},
+                .id = "heat-maps-story",
+                .figure = "heat-maps"};
+  for (const auto& [pair, panels] : lines_of(rows.results()))
+    if (maps.lines.size() < kMostLines && is_of_the_story(rows, pair, maps.lines.empty())) maps.lines.push_back(panel_line(pair, panels));
+  return maps;
+}
+
+std::vector<HeatMaps> other_maps(const RetrievalRows& rows) {
+  std::vector<HeatMaps> others;
+  bool first = true;
+  for (const auto& [pair, panels] : lines_of(rows.results())) {
+    if (!is_of_the_story(rows, pair, first)) {
+      HeatMaps maps{.title = "Where the weight goes", .subtitle = {}, .ramp = {"weight 0", "1, by its square root"},
+                    .lines = {panel_line(pair, panels)}, .id = "heat-maps-other"};
+      others.push_back(std::move(maps));
+    }
+    first = false;
+  }
+  return others;
+}
+
+}  // namespace sharpmax::report

@@ -1,0 +1,75 @@
+#include "report/svg/figures.h"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "report/svg/drawn.h"
+
+namespace sharpmax::report {
+namespace {
+
+// Names of all figures. An arm, an analysis or a number may follow after a dash.
+constexpr std::string_view kNames[] = {
+    "accuracy",     "bars",    "blunting", "by-length", "by-position", "critical-top", "distance-length",
+    "distance-top", "entropy", "failure",  "gradient",  "heads",       "heat-maps",    "lost",
+    "medians",      "peak",    "probe",    "separability", "share",    "trials",       "two-by-two"};
+
+bool has_name(std::string_view name, std::string_view known) {
+  return name == known || (name.starts_with(known) && name.substr(known.size()).starts_with('-'));
+}
+
+// Names that the results hold may become the same name of a file: none is lost.
+void keep(std::vector<Figure>& figures, const std::string& name, std::string svg) {
+  if (svg.empty()) return;
+  if (!is_figure_name(name)) throw std::logic_error("a figure without an entry in kNames: " + name);
+  const auto known = [&](const std::string& one) {
+    return std::any_of(figures.begin(), figures.end(), [&](const Figure& figure) { return figure.name == one; });
+  };
+  std::string free = name;
+  for (std::size_t k = 2; known(free); ++k) free = name + '-' + std::to_string(k);
+  figures.push_back({std::move(free), std::move(svg)});
+}
+
+void gather(std::vector<Figure>& figures, const std::vector<Item>& items) {
+  for (const Item& item : items)
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (requires { value.figure; }) {
+            if (!value.figure.empty()) keep(figures, value.figure, drawn(value));
+          } else if constexpr (requires { value.options; }) {
+            for (const Option& option : value.options) gather(figures, option.items);
+          }
+        },
+        item.value);
+}
+
+}  // namespace
+
+bool is_figure_name(std::string_view name) noexcept {
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](std::string_view known) { return has_name(name, known); });
+}
+
+std::vector<Figure> figures_in(const View& view) {
+  std::vector<Figure> figures;
+  for (const Section& section : view.sections) gather(figures, section.items);
+  return figures;
+}
+
+std::string as_file_name(std::string_view name) {
+  constexpr std::size_t kMost = 40;
+  std::string safe;
+  for (const char c : name.substr(0, kMost)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain || c == '_')
+      safe += c;
+    else if (!safe.empty() && safe.back() != '-')
+      safe += '-';
+  }
+  while (safe.ends_with('-')) safe.pop_back();
+  return safe.empty() ? "other" : safe;
+}
+
+}  // namespace sharpmax::report

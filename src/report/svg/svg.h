@@ -1,0 +1,96 @@
+// The one writer of SVG text. A drawing is stand-alone: no script, no font, nothing that is fetched. It
+// carries its own background, so that it is readable on any page, and follows the reader's preference for
+// dark. The same calls make the same bytes.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/view/view.h"
+
+namespace sharpmax::report {
+
+struct Shades {
+  const char* name;
+  const char* light;  // on white, as #rrggbb
+  const char* dark;
+};
+// Those of the page (page.css).
+const Shades& shades_of(Paint paint);
+
+// Cividis, from 0, dark, to 1, bright, as #rrggbb.
+std::string ramp(double share);
+
+struct Place {
+  double x = 0.0, y = 0.0;
+};
+
+struct Box {
+  double left = 0.0, upper = 0.0, right = 0.0, lower = 0.0;
+  double width() const { return right - left; }
+  double height() const { return lower - upper; }
+};
+
+struct Stroke {
+  Paint paint = Paint::line;
+  double width = 1.0;
+  std::string_view dash;
+};
+
+enum class Anchor { start, middle, end };
+
+struct Label {
+  std::string text;
+  Place at;
+  Paint paint = Paint::quiet;
+  double size = 12.0;
+  bool bold = false;
+  Anchor anchor = Anchor::start;
+  std::string lead;   // bold, in front
+  bool halo = false;  // of the background, for text over lines
+};
+
+// Lists of names and values, in the order given. Text goes through shown() and is escaped.
+using Attributes = std::span<const std::pair<std::string_view, std::string>>;
+
+class Svg {
+ public:
+  // title: what it shows; described: the numbers, for who cannot see it.
+  Svg(double width, double height, std::string title, std::string described);
+
+  void line(Place from, Place to, const Stroke& stroke, Attributes more = {});
+  void polyline(std::span<const Place> places, const Stroke& stroke);
+  void polygon(std::span<const Place> places, Paint fill, double opacity);
+  void circle(Place middle, double radius, Paint fill);
+  void ring(Place middle, double radius, Paint stroke);
+  void rect(const Box& box, Paint fill, double round = 0.0, Attributes more = {});
+  void rect(const Box& box, std::string_view colour, double round = 0.0, Attributes more = {});
+  void frame(const Box& box, Paint stroke, double round);
+  void path(std::string_view commands, std::string_view colour);
+  void text(const Label& words);
+
+  // What is drawn until close() belongs together.
+  void open(Attributes more);
+  // Moved and scaled; edges stay crisp.
+  void open_cells(Place at, double scale);
+  void close();
+
+  std::string written() const;
+
+ private:
+  std::string fill_class(Paint paint);
+  std::string stroke_class(const Stroke& stroke);
+
+  double width_, height_;
+  std::string title_, described_, body_;
+  std::set<Paint> fills_, strokes_;
+};
+
+// As few digits as a hundredth of a pixel needs.
+std::string number(double value);
+
+}  // namespace sharpmax::report

@@ -1,0 +1,34 @@
+// A view as text: for a terminal, as CSV and as Markdown.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "report/view/view.h"
+
+namespace sharpmax::report {
+
+inline constexpr std::size_t kScreenWidth = 80;
+
+struct TextStyle {
+  bool colour = false;               // bold headings by escape codes
+  std::size_t width = kScreenWidth;  // columns of a table that do not fit go below the others
+  bool every_row = false;            // of tables that show their first
+};
+
+// The verdict, then the sections and tables that are brief. Ends with a line feed.
+std::string as_text(const View& view, const TextStyle& style = {});
+std::string as_text(const Table& table, const TextStyle& style = {});
+
+// What a cell shows: its text, or its value by the format of its column.
+std::string shown_in(const Cell& cell, const Column& column);
+
+// RFC 4180 with every digit of the numbers; text that a spreadsheet would take for a formula gets an apostrophe in front.
+std::string as_csv(const Table& table);
+std::string as_markdown(const Table& table);
+
+// Words refilled into lines of at most `width` characters, every one but the first indented.
+std::string refilled(std::string_view text, std::size_t width = kScreenWidth, std::size_t indent = 0);
+
+}  // namespace sharpmax::report

@@ -1,0 +1,226 @@
+#include "train/decoder/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/numbers.h"
+
+namespace sharpmax::train {
+
+template <class Real>
+Decoder<Real>::Decoder(const DecoderSettings& settings, const TaskShape& task, int threads)
+    : s_(settings), task_(task), layout_(settings, task), threads_(threads_for(threads)) {
+  for (std::int64_t i = 0; i < s_.layers; ++i) layers_.emplace_back(s_, threads_);
+  outputs_.resize(to_size(s_.layers));
+}
+
+template <class Real>
+LayerWeights<Real> Decoder<Real>::weights_of(std::int64_t layer) const {
+  return {&layout_.layer(layer), parameters_, gradient_};
+}
+
+template <class Real>
+LayerShape Decoder<Real>::shape_of(std::int64_t layer) const {
+  const bool last = layer + 1 == s_.layers;
+  return {batch_->sequences, batch_->length, last ? batch_->tail() : batch_->length};
+}
+
+template <class Real>
+const Real* Decoder<Real>::input_of(std::int64_t layer) const {
+  return layer == 0 ? embedded_.data() : outputs_[to_size(layer - 1)];
+}
+
+template <class Real>
+void Decoder<Real>::prepare(std::span<const Real> parameters, std::span<Real> gradient, const Batch& batch) {
+  batch_ = &batch;
+  parameters_ = parameters.data();
+  gradient_ = gradient.empty() ? nullptr : gradient.data();
+  if (s_.local_heads > 0 && turns_.places() < batch.length) turns_ = Turns(2 * batch.length, s_.head_width);
+  embed();
+}
+
+template <class Real>
+void Decoder<Real>::embed() {
+  const std::int64_t rows = batch_->sequences * batch_->length;
+  const auto width = to_size(s_.width);
+  embedded_.resize(to_size(rows) * width);
+  for_blocks(threads_, rows, [&](std::int64_t first, std::int64_t end) {
+    for (std::int64_t r = first; r < end; ++r) {
+      Real* const row = embedded_.data() + r * s_.width;
+      const std::int32_t* const tokens = batch_->tokens.data() + r * batch_->slots;
+      std::copy_n(parameters_ + tokens[0] * s_.width, width, row);
+      for (std::int64_t slot = 1; slot < batch_->slots; ++slot)
+        learning::add_scaled(Real{1}, parameters_ + tokens[slot] * s_.width, width, row);
+    }
+  });
+}
+
+// Rows in their order, so that sums do not depend on threads.
+template <class Real>
+void Decoder<Real>::embed_backward() {
+  std::fill_n(gradient_ + layout_.embedding().offset, layout_.embedding().size(), Real{0});
+  const std::int64_t rows = batch_->sequences * batch_->length;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t slot = 0; slot < batch_->slots; ++slot)
+      learning::add_scaled(Real{1}, d_in_.data() + r * s_.width, to_size(s_.width),
+                           gradient_ + batch_->tokens[to_size(r * batch_->slots + slot)] * s_.width);
+}
+
+// Queries, keys and values of layers before `first_projected` are there already.
+template <class Real>
+void Decoder<Real>::run_layers(std::span<const AnyNormalizer> normalizers, std::int64_t first_projected) {
+  for (std::int64_t i = 0; i < s_.layers; ++i) {
+    Layer<Real>& layer = layers_[to_size(i)];
+    if (i >= first_projected) layer.project_in(weights_of(i), turns_, shape_of(i), input_of(i));
+    outputs_[to_size(i)] = layer.finish(weights_of(i), normalizers[to_size(i)], input_of(i));
+  }
+}
+
+// Row of a question in what the last layer gives.
+template <class Real>
+std::int64_t Decoder<Real>::row_of(std::int64_t question) const {
+  const Batch& b = *batch_;
+  return question / b.asked() * b.tail() + b.places[to_size(question % b.asked())] - b.places.front();
+}
+
+template <class Real>
+BatchReport Decoder<Real>::read_out() {
+  const std::int64_t questions = batch_->sequences * batch_->asked(), outputs = task_.classes * task_.parts;
+  asked_.resize(to_size(questions * s_.width));
+  normed_.resize(asked_.size());
+  inverse_.resize(to_size(questions));
+  logits_.resize(to_size(questions * outputs));
+  for (std::int64_t q = 0; q < questions; ++q)
+    std::copy_n(outputs_.back() + row_of(q) * s_.width, s_.width, asked_.data() + q * s_.width);
+  norm(threads_, Matrix<const Real>(asked_.data(), questions, s_.width),
+       parameters_ + layout_.final_norm().offset, inverse_.data(), normed_.data());
+  project(threads_, Matrix<const Real>(normed_.data(), questions, s_.width),
+          Matrix<const Real>(parameters_ + layout_.head().offset, outputs, s_.width),
+          Matrix<Real>(logits_.data(), questions, outputs));
+  right_.assign(to_size(questions), true);
+  BatchReport report;
+  for (std::int64_t q = 0; q < questions; ++q) {
+    for (std::int64_t part = 0; part < task_.parts; ++part) {
+      const std::int64_t at = q * task_.parts + part;
+      const PartOfAnswer found = cross_entropy(logits_.data() + at * task_.classes, task_.classes,
+                                               batch_->answers[to_size(at)], questions);
+      report.loss += found.loss / static_cast<double>(questions);
+      if (!found.right) right_[to_size(q)] = false;
+    }
+    report.accuracy += right_[to_size(q)] ? 1.0 / static_cast<double>(questions) : 0.0;
+  }
+  return report;
+}
+
+// From the gradient by the logits to that by what the last layer gave, in d_out_.
+template <class Real>
+void Decoder<Real>::read_out_backward() {
+  const Batch& b = *batch_;
+  const std::int64_t questions = b.sequences * b.asked(), outputs = task_.classes * task_.parts;
+  d_normed_.resize(normed_.size());
+  d_asked_.assign(asked_.size(), Real{0});
+  project_backward(threads_, Matrix<const Real>(logits_.data(), questions, outputs),
+                   Matrix<const Real>(normed_.data(), questions, s_.width),
+                   Matrix<const Real>(parameters_ + layout_.head().offset, outputs, s_.width),
+                   Matrix<Real>(gradient_ + layout_.head().offset, outputs, s_.width),
+                   Matrix<Real>(d_normed_.data(), questions, s_.width));
+  norm_backward(threads_, Matrix<const Real>(asked_.data(), questions, s_.width),
+                parameters_ + layout_.final_norm().offset, inverse_.data(), d_normed_.data(),
+                gradient_ + layout_.final_norm().offset, Matrix<Real>(d_asked_.data(), questions, s_.width));
+  d_out_.assign(to_size(b.sequences * b.tail() * s_.width), Real{0});
+  for (std::int64_t q = 0; q < questions; ++q)
+    std::copy_n(d_asked_.data() + q * s_.width, s_.width, d_out_.data() + row_of(q) * s_.width);
+}
+
+template <class Real>
+BatchReport Decoder<Real>::measure(std::span<const Real> parameters,
+                                   std::span<const AnyNormalizer> normalizers, const Batch& batch) {
+  const SerialBlas serial;
+  prepare(parameters, {}, batch);
+  run_layers(normalizers, 0);
+  return read_out();
+}
+
+template <class Real>
+BatchReport Decoder<Real>::learn(std::span<const Real> parameters, std::span<const AnyNormalizer> normalizers,
+                                 const Batch& batch, std::span<Real> gradient,
+                                 std::span<double> d_normalizers) {
+  const SerialBlas serial;
+  prepare(parameters, gradient, batch);
+  run_layers(normalizers, 0);
+  const BatchReport report = read_out();
+  read_out_backward();
+  const auto count = static_cast<std::int64_t>(normalizers.front().parameters().size());
+  for (std::int64_t i = s_.layers; i-- > 0;) {
+    TensorView<double, 2> d_parameters;
+    if (!d_normalizers.empty())
+      d_parameters = {d_normalizers.data() + i * count * s_.global_heads(), {count, s_.global_heads()}};
+    d_in_.resize(to_size(batch.sequences * batch.length * s_.width));
+    layers_[to_size(i)].backward(weights_of(i), turns_, normalizers[to_size(i)], input_of(i), d_out_.data(),
+                                 d_in_.data(), d_parameters);
+    if (i > 0) std::swap(d_in_, d_out_);
+  }
+  embed_backward();
+  return report;
+}
+
+// Attention over values that are 1 at the right place of one question each: what comes out is the weight
+// there.
+template <class Real>
+void Decoder<Real>::watch_heads(std::int64_t index, const AnyNormalizer& normalizer,
+                                std::span<HeadSums> sums) const {
+  constexpr std::int64_t kMostTargets = 16;  // of many questions the last ones stand for all
+  const Batch& b = *batch_;
+  const std::int64_t targets = std::min(b.asked(), kMostTargets), first = b.asked() - targets;
+  const std::int64_t queries = b.length - b.places[to_size(first)], heads = s_.global_heads();
+  std::vector<Real> marks(to_size(b.sequences * b.length * targets));
+  const auto right_of = [&](std::int64_t sequence, std::int64_t t) {
+    return static_cast<std::int64_t>(b.right[to_size(sequence * b.asked() + first + t)]);
+  };
+  for (std::int64_t i = 0; i < b.sequences; ++i)
+    for (std::int64_t t = 0; t < targets; ++t)
+      if (right_of(i, t) >= 0) marks[to_size((i * b.length + right_of(i, t)) * targets + t)] = 1;
+  Tensor<Real, 4> out({b.sequences, heads, queries, targets});
+  OwnedStatistics statistics({.entropy = true, .peak_weight = true}, {b.sequences, heads, queries, b.length});
+  layers_[to_size(index)].look(normalizer, queries, {marks.data(), {b.sequences, b.length, targets}}, out,
+                               statistics.views());
+  for (std::int64_t i = 0; i < b.sequences; ++i) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      HeadSums& sum = sums[to_size(h)];
+      for (std::int64_t t = 0; t < targets; ++t) {
+        const std::int64_t row = b.places[to_size(first + t)] - b.places[to_size(first)];
+        sum.entropy += statistics.entropy(i, h, row);
+        sum.peak_weight += statistics.peak_weight(i, h, row);
+        ++sum.questions;
+        if (right_of(i, t) < 0) continue;
+        sum.right_weight += static_cast<double>(out(i, h, row, t));
+        ++sum.with_place;
+      }
+    }
+  }
+}
+
+template <class Real>
+void Decoder<Real>::answer(std::span<const Real> parameters, std::span<const Rule> rules, const Batch& batch,
+                           const std::function<void(std::size_t, const Answers&)>& answered) {
+  const SerialBlas serial;
+  prepare(parameters, {}, batch);
+  layers_.front().project_in(weights_of(0), turns_, shape_of(0), input_of(0));
+  for (std::size_t rule = 0; rule < rules.size(); ++rule) {
+    run_layers(rules[rule], 1);
+    Answers answers;
+    answers.heads.resize(to_size(s_.layers * s_.global_heads()));
+    for (std::int64_t i = 0; i < s_.layers && s_.global_heads() > 0; ++i)
+      watch_heads(
+          i, rules[rule][to_size(i)],
+          std::span(answers.heads).subspan(to_size(i * s_.global_heads()), to_size(s_.global_heads())));
+    read_out();
+    answers.right = right_;
+    answered(rule, answers);
+  }
+}
+
+template class Decoder<float>;
+template class Decoder<double>;
+
+}  // namespace sharpmax::train

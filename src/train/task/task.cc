@@ -1,0 +1,128 @@
+#include "train/task/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/in_quotes.h"
+#include "base/numbers.h"
+#include "normalizer/definition.h"
+#include "train/task/task_list.h"
+
+namespace sharpmax::train {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw RequestError(ErrorCode::bad_argument, sentence);
+}
+
+[[noreturn]] void refuse_name(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const TaskKind* kind : task_kinds()) known.push_back(kind->name);
+  refuse(fmt::format("{}: there is no task {}; the tasks are {}{}", operand("task"), in_quotes(name),
+                     joined(known), suggestion(name, known)));
+}
+
+// Sequence number that no batch reaches: the draw of a step's size.
+constexpr std::int64_t kSizeStream = (1 << 21) - 1;
+
+}  // namespace
+
+std::vector<std::int32_t> Draw::distinct(std::int64_t count, std::int64_t bound) {
+  constexpr std::int64_t kSparse = 4;  // below a quarter, few draws meet a number that is taken
+  std::vector<std::int32_t> values(to_size(count));
+  if (count * kSparse <= bound) {
+    std::vector<bool> taken(to_size(bound));
+    for (std::int32_t& value : values) {
+      do value = below(bound);
+      while (taken[to_size(value)]);
+      taken[to_size(value)] = true;
+    }
+    return values;
+  }
+  std::vector<std::int32_t> all(to_size(bound));
+  std::iota(all.begin(), all.end(), 0);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::swap(all[to_size(i)], all[to_size(i + below(bound - i))]);
+    values[to_size(i)] = all[to_size(i)];
+  }
+  return values;
+}
+
+std::span<const TaskKind* const> task_kinds() {
+  static const std::vector<const TaskKind*> kinds = [] {
+    std::vector<const TaskKind*> list;
+    for (const auto kind : kTaskFamily) list.push_back(&kind());
+    std::sort(list.begin(), list.end(),
+              [](const TaskKind* a, const TaskKind* b) { return a->name < b->name; });
+    return list;
+  }();
+  return kinds;
+}
+
+const TaskKind& task_kind(std::string_view name) {
+  for (const TaskKind* kind : task_kinds())
+    if (kind->name == name) return *kind;
+  refuse_name(name);
+}
+
+TaskSettings complete(const TaskKind& kind, TaskSettings settings) {
+  settings.task = kind.name;
+  const auto place = [](std::int64_t& value, std::int64_t otherwise) {
+    if (value == 0) value = otherwise;
+  };
+  place(settings.keys, kind.defaults.keys);
+  place(settings.values, kind.defaults.values);
+  place(settings.questions, kind.defaults.questions);
+  place(settings.least_size, kind.defaults.least_size);
+  place(settings.largest_size, kind.defaults.largest_size);
+  if (settings.least_size > settings.largest_size)
+    refuse(fmt::format("{} is above {}", named("least_size", std::to_string(settings.least_size)),
+                       named("largest_size", std::to_string(settings.largest_size))));
+  const auto task = kind.make(settings);
+  check_size(*task, settings, "largest_size", settings.largest_size);
+  check_size(*task, settings, "least_size", settings.least_size);
+  return settings;
+}
+
+void check_size(const Task& task, const TaskSettings& settings, std::string_view field, std::int64_t n) {
+  const std::int64_t least = task.smallest_size(), most = task.largest_size();
+  if (n < least)
+    refuse(fmt::format("{}: {} has sequences of at least {} items", named(field, std::to_string(n)),
+                       settings.task, least));
+  if (n > most)
+    refuse(fmt::format("{}: with {} different keys, {} has sequences of at most {} items; {} makes more",
+                       named(field, std::to_string(n)), settings.keys, settings.task, most, named("keys")));
+}
+
+void draw_batch(const Task& task, const BatchRequest& request, Batch& batch) {
+  const TaskShape shape = task.shape();
+  const Asking asking = request.purpose == Purpose::test ? Asking::test : Asking::training;
+  batch.size = request.size;
+  batch.sequences = request.count;
+  batch.slots = shape.slots;
+  batch.parts = shape.parts;
+  batch.places = task.places(request.size, asking);
+  batch.length = batch.places.back() + 1;
+  const std::size_t tokens = to_size(batch.length * shape.slots), asked = batch.places.size();
+  const std::size_t answers = asked * to_size(shape.parts);
+  batch.tokens.resize(to_size(request.count) * tokens);
+  batch.answers.resize(to_size(request.count) * answers);
+  batch.right.resize(to_size(request.count) * asked);
+  for (std::size_t i = 0; i < to_size(request.count); ++i) {
+    Draw draw(request.seed,
+              stream_of(request.purpose, request.step, request.first + static_cast<std::int64_t>(i)));
+    task.draw(request.size, asking, draw,
+              {.tokens = std::span(batch.tokens).subspan(i * tokens, tokens),
+               .answers = std::span(batch.answers).subspan(i * answers, answers),
+               .right = std::span(batch.right).subspan(i * asked, asked)});
+  }
+}
+
+std::int64_t size_of_step(const TaskSettings& settings, std::uint64_t seed, std::int64_t step) {
+  Draw draw(seed, stream_of(Purpose::training, step, kSizeStream));
+  return settings.least_size + draw.below(settings.largest_size - settings.least_size + 1);
+}
+
+}  // namespace sharpmax::train

@@ -1,0 +1,138 @@
+#include "train/training/trainer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/numbers.h"
+
+namespace sharpmax::train {
+namespace {
+
+// A loss so many times that of a guess does not come back.
+constexpr double kDiverged = 20.0;
+// Parameters that one task of a loop moves.
+constexpr std::int64_t kAdamBlock = 1 << 15;
+
+TrainingState initial_state(const TrainingPlan& plan) {
+  TrainingState state;
+  const auto task = task_kind(plan.task.task).make(plan.task);
+  state.parameters = initial_parameters(plan.decoder, task->shape(), plan.seed);
+  state.first_moment.assign(state.parameters.size(), 0.0f);
+  state.second_moment.assign(state.parameters.size(), 0.0f);
+  return state;
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainingPlan& plan, int threads) : Trainer(plan, threads, initial_state(plan)) {}
+
+Trainer::Trainer(const TrainingPlan& plan, int threads, TrainingState state)
+    : plan_(plan),
+      task_(task_kind(plan.task.task).make(plan.task)),
+      course_(plan.optimizer, plan.arm),
+      threads_(threads_for(threads)),
+      decoder_(plan.decoder, task_->shape(), threads_),
+      state_(std::move(state)),
+      gradient_(state_.parameters.size()) {
+  const std::int64_t last = std::max<std::int64_t>(course_.steps() - 1, 0);
+  rule_ = std::make_unique<LearnedRule>(course_.normalizer_at(std::min(state_.step, last)),
+                                        plan.decoder.layers, plan.decoder.global_heads());
+  if (state_.rule.empty()) begin_rule();  // at the beginning, or if there is nothing to learn
+  place_rule();
+}
+
+void Trainer::begin_rule() {
+  state_.rule = rule_->first_values();
+  state_.rule_first_moment.assign(state_.rule.size(), 0.0);
+  state_.rule_second_moment.assign(state_.rule.size(), 0.0);
+  place_rule();
+}
+
+void Trainer::place_rule() {
+  normalizers_ = rule_->normalizers(state_.rule);
+  d_rule_.assign(rule_->learns_any() ? state_.rule.size() : 0, 0.0);
+}
+
+void Trainer::check(const StepReport& report) const {
+  const TaskShape shape = task_->shape();
+  const double guess = std::log(static_cast<double>(shape.classes)) * static_cast<double>(shape.parts);
+  if (std::isfinite(report.loss) && std::isfinite(report.gradient_norm) && report.loss <= kDiverged * guess)
+    return;
+  throw RequestError(
+      ErrorCode::unsupported,
+      fmt::format(
+          "arm {}, seed {}: the loss diverged at step {} of {}: it is {:.4g}, and the norm of the gradient "
+          "{:.4g}. The state before that step is kept. Try a lower {}, a longer {} or another training "
+          "normalizer",
+          plan_.arm.name, plan_.seed, state_.step, course_.steps(), report.loss, report.gradient_norm,
+          named("learning_rate"), named("warm_up")));
+}
+
+StepReport Trainer::step() {
+  const std::int64_t size = size_of_step(plan_.task, plan_.seed, state_.step);
+  draw_batch(*task_,
+             {.seed = plan_.seed,
+              .purpose = Purpose::training,
+              .step = state_.step,
+              .count = plan_.optimizer.batch,
+              .size = size},
+             batch_);
+  StepReport report{decoder_.learn(state_.parameters, normalizers_, batch_, gradient_, d_rule_)};
+  double squares = learning::sum_of_squares(gradient_.data(), gradient_.size());
+  for (std::size_t i = 0; i < d_rule_.size(); ++i)
+    squares += rule_->learns(i) ? d_rule_[i] * d_rule_[i] : 0.0;
+  report.gradient_norm = std::sqrt(squares);
+  check(report);
+  const OptimizerSettings& s = plan_.optimizer;
+  const double t = static_cast<double>(state_.step + 1);
+  const learning::AdamStep step{
+      .learning_rate = course_.learning_rate_at(state_.step),
+      .weight_decay = s.weight_decay,
+      .beta1 = s.beta1,
+      .beta2 = s.beta2,
+      .epsilon = s.epsilon,
+      .correction1 = 1.0 / (1.0 - std::pow(s.beta1, t)),
+      .correction2 = 1.0 / (1.0 - std::pow(s.beta2, t)),
+      .gradient_scale = s.clip > 0.0 && report.gradient_norm > s.clip ? s.clip / report.gradient_norm : 1.0};
+  descend(step);
+  descend_rule(step);
+  ++state_.step;
+  state_.tokens += batch_.sequences * batch_.length;
+  if (course_.switches_before(state_.step)) {
+    rule_ = std::make_unique<LearnedRule>(course_.normalizer_at(state_.step), plan_.decoder.layers,
+                                          plan_.decoder.global_heads());
+    begin_rule();
+  }
+  return report;
+}
+
+// Scales of norms do not decay.
+void Trainer::descend(const learning::AdamStep& step) {
+  for (const Part& part : decoder_.layout().parts()) {
+    learning::AdamStep of_part = step;
+    if (!part.is_matrix()) of_part.weight_decay = 0.0;
+    parallel_for(threads_, (part.size() + kAdamBlock - 1) / kAdamBlock, [&](std::int64_t task, int) {
+      const std::int64_t first = part.offset + task * kAdamBlock;
+      const std::int64_t count = std::min(kAdamBlock, part.offset + part.size() - first);
+      learning::adam(of_part, gradient_.data() + first, to_size(count), state_.parameters.data() + first,
+                     state_.first_moment.data() + first, state_.second_moment.data() + first);
+    });
+  }
+}
+
+// A step that would leave a parameter's domain is not taken.
+void Trainer::descend_rule(learning::AdamStep step) {
+  if (d_rule_.empty()) return;
+  step.weight_decay = 0.0;
+  for (std::size_t i = 0; i < d_rule_.size(); ++i) {
+    if (!rule_->learns(i)) continue;
+    const double before = state_.rule[i];
+    learning::adam(step, &d_rule_[i], 1, &state_.rule[i], &state_.rule_first_moment[i],
+                   &state_.rule_second_moment[i]);
+    if (!rule_->may_be(state_.rule, i)) state_.rule[i] = before;
+  }
+  normalizers_ = rule_->normalizers(state_.rule);
+}
+
+}  // namespace sharpmax::train

@@ -1,0 +1,186 @@
+"""`sharpmax train` as a user meets it: what it writes, how it goes on after a kill, what it refuses."""
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+
+import pytest
+from waiting import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
+SEED = 20261117
+
+TINY = ("lookup", "--keys", 80, "--values", 4, "--width", 16, "--head-width", 8, "--steps", 40, "--batch", 4, "--sizes", "8,64",
+        "--answers", 64)
+LONGER = ("recall", "--keys", 80, "--values", 4, "--width", 32, "--head-width", 8, "--steps", 240, "--batch", 8, "--sizes",
+          "8,16,32,64", "--answers", 64, "--arms", "ssmax,late-target,tuned-adaptive", "--checkpoint-seconds", 0)
+
+
+def run(*arguments, cwd, **more):
+    return subprocess.run([BINARY, "train", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, **more)
+
+
+def done(*arguments, cwd, **more):
+    finished = run(*arguments, cwd=cwd, **more)
+    assert finished.returncode == 0, finished.stderr
+    return finished
+
+
+def refused(code, *arguments, cwd):
+    """One sentence on stderr, nothing on stdout, the right exit code; returns the sentence."""
+    finished = run(*arguments, cwd=cwd)
+    assert finished.returncode == code, (finished.returncode, finished.stdout, finished.stderr)
+    assert finished.stdout == "" and finished.stderr.count("\n") <= 2, finished.stderr
+    return finished.stderr.rpartition("sharpmax: ")[2]
+
+
+def results(directory):
+    found = json.loads((directory / "results.json").read_text())
+    for key in ("created", "training_seconds", "testing_seconds", "command"):
+        del found[key]
+    return json.dumps(found)
+
+
+def files(directory):
+    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}
+
+
+def test_the_json_has_what_its_schema_promises(tmp_path):
+    finished = done(*TINY, "--seeds", 2, "--json", "-", cwd=tmp_path)
+    found = json.loads(finished.stdout)
+    assert found["schema"] == "sharpmax.train/1" and found["command"].startswith("sharpmax train lookup --keys 80")
+    assert found["settings"]["task"]["task"] == "lookup" and found["settings"]["optimizer"]["steps"] == 40
+    assert [arm["name"] for arm in found["settings"]["arms"]] == ["softmax", "ssmax"] and found["chance"] == 0.25
+    assert len(found["models"]) == 4 and all((tmp_path / "train-lookup" / m["file"]).exists() for m in found["models"])
+    assert all(len(m["loss_curve"]) == 40 and m["tokens"] > 40 * 4 * 8 for m in found["models"])
+    for m in found["results"]:
+        assert m["answers"] >= 64 and m["accuracy"] == m["right"] / m["answers"]
+    assert {(s["arm"], s["own"]) for s in found["summary"]} == {(a, o) for a in ("softmax", "ssmax") for o in (True, False)}
+    assert all(s["seeds"] == 2 and s["answers"] >= 128 for s in found["summary"])
+
+
+def test_the_text_fits_80_columns_and_ends_in_a_verdict(tmp_path):
+    text = done(*TINY, cwd=tmp_path).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "Arm softmax" in text and "softmax (own)" in text and "dispersion" in text and "answers" in text
+    assert "40 steps" in text  # the training length stands beside the numbers
+    verdict = " ".join(text.split("\n\n")[-1].split())
+    assert re.match(r"Trained on at most 16 items of lookup for 40 steps, arm softmax answers [\d.]+ % at 64 items\.", verdict)
+
+
+@pytest.mark.parametrize("flag", ["--help", "--help-all"])
+def test_help_fits_80_columns(tmp_path, flag):
+    text = done(flag, cwd=tmp_path).stdout
+    assert max(map(len, text.splitlines())) <= 80 and "TASK" in text and "--arms" in text
+    assert ("--warm-up" in text) == (flag == "--help-all")
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    done(*LONGER, "--directory", "run", "--threads", 1, cwd=folder)
+    return folder / "run"
+
+
+def killed(directory, changes):
+    """Starts or resumes a run, kills it once its folder was seen to change so often, and says whether it was still at work."""
+    process = subprocess.Popen([BINARY, "train", *map(str, LONGER), "--directory", directory.name, "--resume"],
+                               cwd=directory.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    seen, count = None, 0
+
+    def changed_enough():
+        nonlocal seen, count
+        now = {(p.name, p.stat().st_mtime_ns) for p in directory.rglob("*.*") if p.exists()} if directory.exists() else set()
+        count += now != seen
+        seen = now
+        return count > changes
+
+    try:
+        wait_until(lambda: quietly(changed_enough), process)
+        at_work = process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+    return at_work
+
+
+def quietly(happened):
+    """A file that was renamed between two looks is no event."""
+    try:
+        return happened()
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_bytes(unbroken, tmp_path, number):
+    chance = random.Random(SEED + number)
+    moments = [chance.randint(1, most) for most in (120, 60, 20, 5, 2)]
+    print(f"seed {SEED + number}: killed after {moments} changes of its folder")
+    assert any([killed(tmp_path / "run", moment) for moment in moments])
+    done(*LONGER, "--directory", "run", "--resume", cwd=tmp_path)
+    assert results(tmp_path / "run") == results(unbroken)
+    ours, whole = files(tmp_path / "run"), files(unbroken)
+    assert set(ours) == set(whole)  # nothing half-written is left
+    assert all(ours[name] == whole[name] for name in whole if name != "results.json")
+
+
+def test_resume_refuses_other_settings_and_a_run_is_not_overwritten_by_accident(tmp_path):
+    done(*TINY, cwd=tmp_path)
+    before = files(tmp_path)
+    assert "give --resume to go on with it" in refused(2, *TINY, cwd=tmp_path)
+    assert "optimizer.steps is 40 there, 41 here" in refused(2, *TINY, "--resume", "--steps", 41, cwd=tmp_path)
+    assert "two different things" in refused(2, *TINY, "--resume", "--overwrite", cwd=tmp_path)
+    assert files(tmp_path) == before
+    done(*TINY, "--overwrite", "--steps", 41, cwd=tmp_path)
+
+
+def test_a_diverging_loss_says_when_and_keeps_the_last_good_state(tmp_path):
+    finished = run(*TINY, "--learning-rate", 1e30, "--arms", "softmax", cwd=tmp_path)
+    sentence = finished.stderr.splitlines()[-1]  # progress may stand before it
+    found = re.search(r"arm softmax, seed 0: the loss diverged at step (\d+) of 40", sentence)
+    assert finished.returncode == 2 and finished.stdout == "" and found and "--learning-rate" in sentence, finished.stderr
+    kept = (tmp_path / "train-lookup" / "checkpoints" / "softmax-0.safetensors").read_bytes()
+    header = json.loads(kept[8:8 + int.from_bytes(kept[:8], "little")])
+    assert header["__metadata__"]["step"] == found[1]
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["lokup"], ["there is no task 'lokup'", "did you mean lookup?"]),
+    (["zzzzzzzzz"], ["there is no task 'zzzzzzzzz'; the tasks are flipflop, lookup, majority, member"]),
+    ([], ["TASK is missing; the tasks are flipflop, lookup"]),
+    (["member", "--keys", "16"], ["--largest-size 16", "at most 0"]),
+    (["flipflop", "--least-size", "1"], ["--least-size 1", "at least 2 items"]),
+    (["lookup", "--sizes", "16,20000"], ["--sizes 20000", "at most 16384", "--keys"]),
+    (["lookup", "--keys", "8"], ["--largest-size 16", "8 different keys", "at most 8"]),
+    (["lookup", "--least-size", "17"], ["--least-size 17 is above --largest-size 16"]),
+    (["lookup", "--arms", "softmax,hardmax"], ["there is no arm 'hardmax'", "tuned-adaptive"]),
+    (["lookup", "--arms", "softmax,softmax"], ["'softmax' is given twice"]),
+    (["lookup", "--normalizers", "softmux"], ["--normalizers", "softmux"]),
+    (["lookup", "--sizes", "64,64"], ["--sizes: 64 is given twice"]),
+    (["recall", "--local-heads", "5"], ["--local-heads 5 is more than --heads 4"]),
+    (["recall", "--head-width", "7"], ["--head-width 7 must be even"]),
+    (["lookup", "--beta2", "1"], ["must be below 1"]),
+    (["lookup", "--feed-forward", "relu"], ["--feed-forward", "gelu"]),
+])
+def test_bad_input_is_one_sentence_and_exit_2(tmp_path, arguments, words):
+    sentence = refused(2, *arguments, cwd=tmp_path)
+    assert all(word in sentence for word in words), sentence
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_checkpoint_is_named_and_nothing_is_overwritten(tmp_path):
+    done(*TINY, "--arms", "ssmax", cwd=tmp_path)
+    checkpoint = tmp_path / "train-lookup" / "checkpoints" / "ssmax-0.safetensors"
+    good = checkpoint.read_bytes()
+    header = 8 + int.from_bytes(good[:8], "little")
+    for offset in (0, 8, header // 2, header - 1, (header + len(good)) // 2, len(good) - 1):
+        bad = bytearray(good)
+        bad[offset] ^= 4
+        checkpoint.write_bytes(bad)
+        before = files(tmp_path)
+        assert checkpoint.name in refused(3, *TINY, "--arms", "ssmax", "--resume", cwd=tmp_path), offset
+        assert files(tmp_path) == before

@@ -1,0 +1,228 @@
+// The law of all views: numbers in every drawing (SVG geometry, JSON, CSV, Markdown, terminal) are those of the value.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "report/svg/drawn.h"
+#include "report/view/axes.h"
+#include "report/view/json.h"
+#include "report/view/room.h"
+#include "report/view/text.h"
+#include "support/random.h"
+
+namespace sharpmax::report {
+namespace {
+
+using test::for_each_seed;
+using test::Random;
+using Json = nlohmann::ordered_json;
+
+TEST(ViewLaws, FormatsAreThoseThatThePageHasToo) {
+  std::ifstream file(SHARPMAX_SOURCE_DIR "/tests/support/formats.json");
+  const Json cases = Json::parse(file);
+  EXPECT_GT(cases.size(), 60u);
+  for (const Json& one : cases) {
+    const auto format = format_named(one[0].get<std::string>());
+    ASSERT_TRUE(format.has_value()) << one;
+    EXPECT_EQ(name_of(*format), one[0].get<std::string>());
+    const auto value = one[1].is_null() ? std::nullopt : std::optional(one[1].get<double>());
+    EXPECT_EQ(formatted(*format, value), one[2].get<std::string>()) << one;
+  }
+}
+
+const std::vector<std::string>& awkward_texts() {
+  static const std::vector<std::string> texts = {"plain", "a,b", "\"quoted\"", "=1+1", "line\nfeed", "", " spaced ", "ünïcode", "<b>"};
+  return texts;
+}
+
+double any_number(Random& random) {
+  const double size = random.log_uniform(1e-9, 1e9);
+  return random.uniform() < 0.5 ? -size : size;
+}
+
+Table any_table(Random& random) {
+  Table table{.id = "t", .title = "t", .columns = {}, .rows = {}};
+  const std::size_t columns = random.size(1, 8), rows = random.size(0, 20);
+  for (std::size_t k = 0; k < columns; ++k)
+    table.columns.push_back({.name = "column " + std::to_string(k), .format = k % 3 == 0 ? Format{Format::text} : fixed_to(3)});
+  for (std::size_t i = 0; i < rows; ++i) {
+    std::vector<Cell> row;
+    for (const Column& column : table.columns) {
+      if (random.uniform() < 0.1)
+        row.emplace_back();
+      else if (column.left())
+        row.emplace_back(awkward_texts()[random.size(0, awkward_texts().size() - 1)]);
+      else
+        row.emplace_back(any_number(random));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::vector<std::string>> csv_lines(const std::string& text) {
+  std::vector<std::vector<std::string>> lines(1, {""});
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string& cell = lines.back().back();
+    if (quoted && text[i] == '"' && i + 1 < text.size() && text[i + 1] == '"')
+      cell += text[++i];
+    else if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted && text[i] == ',')
+      lines.back().emplace_back();
+    else if (!quoted && text[i] == '\n')
+      lines.push_back({""});
+    else
+      cell += text[i];
+  }
+  lines.pop_back();  // after the last line feed
+  return lines;
+}
+
+TEST(ViewLaws, CsvAndJsonHoldEveryDigitOfATable) {
+  for_each_seed(200, [](Random& random) {
+    const Table table = any_table(random);
+    const auto lines = csv_lines(as_csv(table));
+    const Json json = to_json(table);
+    ASSERT_EQ(lines.size(), table.rows.size() + 1);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      ASSERT_EQ(lines[i + 1].size(), table.columns.size());
+      for (std::size_t k = 0; k < table.columns.size(); ++k) {
+        const Cell& cell = table.rows[i][k];
+        const std::string& written = lines[i + 1][k];
+        if (cell.is_number()) {
+          EXPECT_EQ(std::strtod(written.c_str(), nullptr), cell.value);
+          EXPECT_EQ(json.at("rows")[i][k].get<double>(), cell.value);
+        } else if (cell.is_words()) {
+          EXPECT_EQ(written, (cell.words.starts_with('=') ? "'" : "") + shown(cell.words));
+          EXPECT_EQ(json.at("rows")[i][k], cell.words);
+        } else {
+          EXPECT_EQ(written, "");
+          EXPECT_TRUE(json.at("rows")[i][k].is_null());
+        }
+      }
+    }
+  });
+}
+
+TEST(ViewLaws, TextAndMarkdownShowEveryCellAndStayWithinTheScreen) {
+  for_each_seed(200, [](Random& random) {
+    Table table = any_table(random);
+    for (auto& row : table.rows)
+      for (Cell& cell : row)
+        if (cell.is_words()) cell.words = "word";
+    const std::string text = as_text(table), markdown = as_markdown(table);
+    std::vector<std::string> lines;
+    for (std::size_t from = 0; from < markdown.size();) {
+      const std::size_t end = markdown.find('\n', from);
+      lines.push_back(markdown.substr(from, end - from));
+      from = end + 1;
+    }
+    ASSERT_EQ(lines.size(), table.rows.size() + 2);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      std::string expected = "|";
+      for (std::size_t k = 0; k < table.columns.size(); ++k) expected += " " + shown_in(table.rows[i][k], table.columns[k]) + " |";
+      EXPECT_EQ(lines[i + 2], expected);
+    }
+    for (std::size_t from = 0; from < text.size();) {
+      const std::size_t end = text.find('\n', from);
+      EXPECT_LE(code_points(text.substr(from, end - from)).size(), kScreenWidth);
+      from = end + 1;
+    }
+    for (const auto& row : table.rows)
+      for (std::size_t k = 0; k < row.size(); ++k)
+        if (row[k].is_number()) {
+          EXPECT_NE(text.find(formatted(table.columns[k].format, row[k].value)), std::string::npos);
+        }
+  });
+}
+
+// Where ticks of known values stand tells what every point of a curve is worth.
+struct Scale {
+  double first_value = 0.0, first_place = 0.0, last_value = 0.0, last_place = 0.0;
+};
+
+Scale scale_of(const std::string& svg, const std::string& which, int place) {
+  const std::regex tick("<line x1=\"([-0-9.]+)\" y1=\"([-0-9.]+)\"[^>]*data-" + which + "=\"([^\"]+)\"");
+  Scale scale;
+  bool any = false;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), tick), end; at != end; ++at, any = true) {
+    const double value = std::strtod((*at)[3].str().c_str(), nullptr), where = std::strtod((*at)[place].str().c_str(), nullptr);
+    if (!any) scale.first_value = value, scale.first_place = where;
+    scale.last_value = value, scale.last_place = where;
+  }
+  return scale;
+}
+
+double place_of(double value, const Scale& scale, const Axis& axis) {
+  const double share = (axis.share(value) - axis.share(scale.first_value)) / (axis.share(scale.last_value) - axis.share(scale.first_value));
+  return scale.first_place + share * (scale.last_place - scale.first_place);
+}
+
+TEST(ViewLaws, GeometryOfAChartIsItsNumbers) {
+  constexpr double kRounding = 0.02;  // pixels: places have two decimals, and so have the ticks they are compared with
+  for_each_seed(100, [](Random& random) {
+    std::vector<double> sizes, values;
+    for (double n = 16.0; n <= 16384.0; n *= 4.0) sizes.push_back(n);
+    Chart chart{.title = "t", .subtitle = "", .across = size_axis("n", sizes), .up = {}, .curves = {}};
+    const std::size_t curves = random.size(1, 4);
+    for (std::size_t i = 0; i < curves; ++i) {
+      Curve curve{.name = "c" + std::to_string(i), .look = {}, .points = {}};
+      for (const double n : sizes) {
+        const double value = random.log_uniform(1e-3, 0.9);
+        curve.points.push_back({n, value, 0.9 * value, 1.1 * value});
+        values.push_back(value);
+      }
+      chart.curves.push_back(std::move(curve));
+    }
+    chart.up = random.uniform() < 0.5 ? share_axis("v") : decade_axis("v", values);
+    const std::string svg = drawn(chart);
+    const Scale across = scale_of(svg, "across", 1), up = scale_of(svg, "up", 2);
+    const Json json = to_json(chart);
+    for (std::size_t i = 0; i < curves; ++i) {
+      const std::size_t group = svg.find("<g data-curve=\"c" + std::to_string(i) + "\">");
+      ASSERT_NE(group, std::string::npos);
+      const std::size_t from = svg.find("<polyline points=\"", group) + 18;
+      const char* at = svg.c_str() + from;
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        char* next = nullptr;
+        const double x = std::strtod(at, &next), y = std::strtod(next + 1, &next);
+        at = next;
+        const Point& point = chart.curves[i].points[k];
+        EXPECT_NEAR(x, place_of(point.at, across, chart.across), kRounding);
+        EXPECT_NEAR(y, place_of(point.value, up, chart.up), kRounding);
+        EXPECT_EQ(json.at("curves")[i].at("points")[k], Json({point.at, point.value, *point.low, *point.high}));
+      }
+    }
+  });
+}
+
+TEST(ViewLaws, WhatAViewSparesIsNamedAndItsLeastStays) {
+  View view;
+  Table table{.id = "t", .title = "rows", .columns = {{.name = "kept"}, {.name = "spared", .spare = 1}}, .rows = {}};
+  for (int i = 0; i < 1000; ++i) table.rows.push_back({Cell("something"), Cell("something else")});
+  view.sections.push_back({"s", "", "", {{table}, {Note{std::string(5000, 'x')}, 2, "a long note"}}});
+  const auto room_of = [](const View& one) { return to_json(one).dump().size(); };
+  View fits = view;
+  leave_out_beyond(fits, room_of(view));
+  EXPECT_TRUE(fits.left_out.empty());
+  View without_note = view;
+  leave_out_beyond(without_note, room_of(view) - 1000);
+  EXPECT_EQ(without_note.left_out, std::vector<std::string>{"a long note"});
+  View least = view;
+  leave_out_beyond(least, 8000);
+  EXPECT_LE(room_of(least), 8200u);  // the sentence that names it comes on top
+  ASSERT_EQ(least.left_out.size(), 3u);
+  EXPECT_EQ(least.left_out[1], "spared");
+  EXPECT_NE(least.left_out[2].find("lines of"), std::string::npos);
+  EXPECT_GT(std::get<Table>(least.sections[0].items[0].value).rows.size(), 100u);
+}
+
+}  // namespace
+}  // namespace sharpmax::report
