@@ -27,7 +27,7 @@ bool goes_into_the_run(const std::string& target, const RetrievalRequest& reques
 void keep_page(const Json& results, const RetrievalRequest& request, Listener& listener) {
   const std::string directory = directory_of(request);
   if (!report::has_page())
-    return listener.narrate(fmt::format("everything but a report is in {}: this build has no uPlot", directory));
+    return listener.narrate(fmt::format("everything but a report is in {}: this build has no report page", directory));
   write_text(page_of(request), report::results_page({&results, 1}));
   listener.narrate(fmt::format("everything is in {}; open report.html there in a browser", directory));
 }

@@ -51,6 +51,8 @@ if(SHARPMAX_CLI OR SHARPMAX_TESTS OR SHARPMAX_BENCH OR SHARPMAX_FUZZ OR SHARPMAX
   wants(PkgConfig_FOUND pkg-config)
   wants_module(libzip libzip libzip-dev)
   wants_module(nettle nettle nettle-dev)
+  find_package(ZLIB QUIET)
+  wants(ZLIB_FOUND zlib1g-dev)
   wants_module(openblas openblas libopenblas-openmp-dev)
   wants_module(pcre2 libpcre2-8 libpcre2-dev)
   wants_module(utf8proc libutf8proc libutf8proc-dev)

@@ -82,11 +82,11 @@ ACT = """async ([selector, kind, count]) => {
   return times;
 }"""
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
-# Text, states of controls and pixels of charts: all that an action may change.
+# Text, states of controls and drawings: all that an action may change.
 LOOK = """() => JSON.stringify([document.body.innerText,
   [...document.querySelectorAll("[aria-selected], [aria-current], [aria-sort], [style]")].map((e) => e.outerHTML.length),
   [...document.querySelectorAll("[role=gridcell]")].map((e) => e.getAttribute("style") + e.className + e.getAttribute("aria-selected")),
-  [...document.querySelectorAll("canvas")].map((c) => c.width && c.height ? c.toDataURL() : "")])"""
+  [...document.querySelectorAll("svg")].map((drawing) => drawing.innerHTML)])"""
 
 
 class Bench:

@@ -48,7 +48,7 @@ struct ReportRequest {
 void write_report(const ReportRequest& request, Listener& listener = nobody());
 
 // The page of results in memory, as to_json() of a job gives them. Throws Error{bad_argument} for results that have no page or
-// are not what their schema says, Error{unsupported} if the library was built without uPlot.
+// are not what their schema says, Error{unsupported} if the library was built without the page.
 std::string report_page(std::span<const Json> results);
 
 struct Figure {

@@ -1,8 +1,8 @@
-# cmake -D page=FOLDER -D uplot=FOLDER -D out=FILE.cc -P embed_page.cmake
+# cmake -D page=FOLDER -D bundled=FOLDER -D out=FILE.cc -P embed_page.cmake
 #
-# Makes one C++ source of page.html, page.css, the page's scripts and uPlot. The Content-Security-Policy names
-# the one style and the one script by hash, so that nothing else can run, whatever the data hold. The hashes are taken
-# here because all but the data is known here; CMake alone does it, so that a build needs neither Python nor Node.
+# Makes one C++ source of page.html and of what bundle_page.cmake made of the page's scripts and style. The
+# Content-Security-Policy names the one style and the one script by hash, so that nothing else can run, whatever the data
+# hold. The hashes are taken here because all but the data is known here.
 
 # A policy wants base64, CMake gives hexadecimal: six digits are four letters, 64 digits 43 and one to fill.
 function(sha256_base64 text result)
@@ -21,25 +21,8 @@ function(sha256_base64 text result)
   set(${result} "${letters}=" PARENT_SCOPE)
 endfunction()
 
-file(READ ${uplot}/LICENSE license)
-file(READ ${uplot}/dist/uPlot.min.css style)
-file(READ ${page}/page.css own_style)
-string(APPEND style "\n${own_style}")
-
-# Functions of one file are used by others; main.js starts them and comes last.
-file(READ ${uplot}/dist/uPlot.iife.min.js script)
-set(script "/* uPlot:\n${license}*/\n${script}\n(() => {\n\"use strict\";\n")
-file(GLOB sources ${page}/*.js)
-list(SORT sources)
-list(REMOVE_ITEM sources ${page}/main.js)
-foreach(source ${sources} ${page}/main.js)
-  file(READ ${source} text)
-  # Indentation and lines of comment are for who reads the sources; the page has better use for the bytes.
-  string(REGEX REPLACE "\n +" "\n" text "\n${text}")
-  string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
-  string(APPEND script "${text}\n")
-endforeach()
-string(APPEND script "})();\n")
+file(READ ${bundled}/page.js script)
+file(READ ${bundled}/page.css style)
 
 # HTML turns carriage returns into newlines before it hashes.
 string(REPLACE "\r" "" script "${script}")
@@ -69,7 +52,7 @@ foreach(cut @DATA@ @PLAYGROUND@)
   string(REPLACE "${cut}" ")page\",\n          R\"page(" html "${html}")
 endforeach()
 
-file(WRITE ${out} "// Made by embed_page.cmake from the page's sources and uPlot.
+file(WRITE ${out} "// Made by embed_page.cmake from the page's sources.
 #include \"report/page_template.h\"
 
 namespace sharpmax::report {

@@ -1,4 +1,4 @@
-// The page around its data: made by embed_page.cmake from page/, or no_uplot.cc where uPlot is not installed.
+// The page around its data: made by embed_page.cmake from page/, or no_page.cc if esbuild is not installed.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@ struct PageTemplate {
   std::string_view after;
 };
 
-// Throws Error{unsupported} if the build had no uPlot.
+// Throws Error{unsupported} if the build has no page.
 PageTemplate page_template();
 
 }  // namespace sharpmax::report

@@ -10,27 +10,17 @@
 #include "report/page_template.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
+#include "storage/gzip.h"
 
 namespace sharpmax::report {
 namespace {
 
-
 constexpr std::size_t kSetAside = 20'000;   // for names and numbers that every page has
 constexpr std::size_t kLeastRoom = 50'000;  // of one result, however many there are
 
-// JSON that is safe inside an HTML element: without '<' no text in it can end the element or open a comment.
-// '<' occurs within strings only, where the escape means the same. Bytes that are not UTF-8 become U+FFFD.
+// Letters of base64 cannot end the element that holds them. Bytes that are not UTF-8 become U+FFFD.
 std::string embedded(const Json& data) {
-  const std::string plain = data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-  std::string safe;
-  safe.reserve(plain.size());
-  for (const char c : plain) {
-    if (c == '<')
-      safe += "\\u003c";
-    else
-      safe += c;
-  }
-  return safe;
+  return base64_of(gzip_of(data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace)));
 }
 
 }  // namespace
@@ -47,13 +37,16 @@ std::string results_page(std::span<const Json> results) {
     return to_json(view);
   };
   Json views = Json::array(), all = Json::array();
+  bool any_viewed = false;
   for (const Json& one : results) {
-    views.push_back(within_room(view_of(one)));
+    const bool viewed = kind_of(one).data == nullptr;
+    any_viewed = any_viewed || viewed;
+    views.push_back(viewed ? within_room(view_of(one)) : Json());
     all.push_back(page_data(one, room));
   }
   std::string html(page.before);
   html += embedded({{"views", std::move(views)},
-                    {"compared", results.size() > 1 ? within_room(compared_view(results)) : Json()},
+                    {"compared", any_viewed && results.size() > 1 ? within_room(compared_view(results)) : Json()},
                     {"results", std::move(all)}});
   html += page.between;
   html += code;

@@ -9,8 +9,7 @@ import re
 import subprocess
 
 import pytest
-from packed_lists import unpacked
-from page_in_browser import (CELLS, COLUMNS_WITH, HOSTILE, LOOKS, MAKER, browser, opened, percent,  # noqa: F401
+from page_in_browser import (CELLS, SPAN, HOSTILE, LOOKS, MAKER, browser, held, opened, percent,  # noqa: F401
                              visible, write_page)
 from synthetic_audit import LENGTHS, sketch_section, synthetic_audit
 from synthetic_pages import made_audit as made  # noqa: F401
@@ -35,17 +34,17 @@ def test_the_page_is_silent_alone_and_fits_its_width_and_no_chart_is_blank(brows
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
         def share(place, colour):
-            return page.evaluate(COLUMNS_WITH, [page.query_selector(f"{place} .uplot canvas"), colour])
+            return page.evaluate(SPAN, [page.query_selector(f"{place} .chart svg"), colour])
 
         for figure in ["by-length", "probe", "distance-length", "distance-top", "separability"]:
             assert share("#" + figure, "vermillion") > 0.5, figure
         assert share("#probe", "green") > 0.2  # dashed
         assert all(share("#critical-top", colour) > 0.2 for colour in ("blue", "sky", "green"))
         assert share("#gradient", "vermillion") > 0.5 and share("#gradient", "grey") > 0.2
-        weights, entropies = page.query_selector_all("#head .uplot canvas")
-        assert page.evaluate(COLUMNS_WITH, [weights, "vermillion"]) > 0.5
-        assert page.evaluate(COLUMNS_WITH, [weights, "grey"]) > 0.2  # the bound, dashed
-        assert page.evaluate(COLUMNS_WITH, [entropies, "green"]) > 0.5
+        weights, entropies = page.query_selector_all("#head .chart svg")
+        assert page.evaluate(SPAN, [weights, "vermillion"]) > 0.5
+        assert page.evaluate(SPAN, [weights, "grey"]) > 0.2  # the bound, dashed
+        assert page.evaluate(SPAN, [entropies, "green"]) > 0.5
 
 
 def test_every_number_is_that_of_the_results(browser, made):
@@ -215,30 +214,23 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
         assert unknown == [name(h) for h in heads if h["blunting"]["length"] is None] != []
 
 
-def test_packed_lists_are_those_of_the_results(made):
-    """What is packed comes back to the last digit, in and out of the browser."""
-    results, path = made
-    text = path.read_text().split('id="results">')[1].split("</script>")[0]
-    held = unpacked(json.loads(text)["results"][0]["attention"])
-    heads = results["attention"]["heads"]
-    assert "float32" in text and held["over_heads"]["kind"] == [h["kind"] for h in heads]
-    assert held["over_heads"]["blunting_length"] == [h["blunting"]["length"] for h in heads]
-    for field, parts in held["statistics_over_heads"].items():
+def test_the_page_holds_every_digit_of_the_results(browser, made, tmp_path):
+    results = copy.deepcopy(made[0])
+    results["attention"]["heads"][0]["first"]["median"] = [1e-45, 0.1234567, 1e300, 0.0]
+    path = write_page(results, tmp_path / "page.html")
+    kept = held(path)["results"][0]["attention"]
+    heads, sketches = results["attention"]["heads"], results["sketches"]["heads"]
+    assert kept["over_heads"]["kind"] == [h["kind"] for h in heads]
+    assert kept["over_heads"]["blunting_length"] == [h["blunting"]["length"] for h in heads]
+    for field, parts in kept["statistics_over_heads"].items():
         for part, lists in parts.items():
             assert lists == [h[field][part] for h in heads]
-    sketches = results["sketches"]["heads"]
-    assert held["drawn"]["scores"]["quantiles"] == [s["scores"]["quantiles"] for s in sketches]
-    assert held["drawn"]["gaps"]["counts"] == [h["gap_counts"] for h in heads]
-    assert held["drawn"]["maps"]["cells"] == [s["map"]["cells"] for s in sketches]
-
-
-def test_numbers_that_floats_do_not_hold_stay_as_they_are(browser, made, tmp_path):
-    results = copy.deepcopy(made[0])
-    head = results["attention"]["heads"][0]
-    head["first"]["median"] = [1e-45, 0.1234567, 1e300, 0.0]
-    with opened(browser, write_page(results, tmp_path / "page.html")) as page:
+    assert kept["drawn"]["scores"]["quantiles"] == [s["scores"]["quantiles"] for s in sketches]
+    assert kept["drawn"]["gaps"]["counts"] == [h["gap_counts"] for h in heads]
+    assert kept["drawn"]["maps"]["cells"] == [s["map"]["cells"] for s in sketches]
+    with opened(browser, path) as page:
         page.click("[data-head='0.0']")
-        assert [row[3] for row in page.eval_on_selector_all("#head-lengths tbody tr", CELLS)] == head["first"]["median"]
+        assert [row[3] for row in page.eval_on_selector_all("#head-lengths tbody tr", CELLS)] == heads[0]["first"]["median"]
 
 
 @pytest.mark.parametrize("sections,shown", [
@@ -298,7 +290,7 @@ def test_hostile_strings_are_shown_and_nothing_more(browser, made, tmp_path, wid
                 visible(inert_token(tokens[key])) for key in row["keys"]]
             assert not UNSEEN.search(page.text_content("#head-drawn"))
         assert page.evaluate("window.pwned") is None
-        assert page.query_selector_all("img, svg, main script, #verdict script") == []
+        assert page.query_selector_all("img, svg[onload], main script, #verdict script") == []
         inert = text.replace("\u202e", "\\u202e")
         assert page.text_content("#provenance code") == inert
         for place in ("#verdict", "#head", "#heads .readout", "#findings", "#provenance dl", "#probe"):
@@ -339,7 +331,7 @@ def test_audit_writes_the_page_of_what_it_measured(browser, tmp_path):
     with opened(browser, folder / "b.html") as page:
         assert [line[2] for line in page.eval_on_selector_all("#findings li", FINDINGS)] == [
             f"Here: {f['found']}." for f in findings]
-        assert page.query_selector("#separability .uplot canvas")
+        assert page.query_selector("#separability .chart svg")
     done = sharpmax("audit", folder, "--probe", "max", "--questions", "2", "--lengths", "64,128", "--json", folder / "c.json",
                     "-o", folder / "c.html")
     assert done.returncode == 0, done

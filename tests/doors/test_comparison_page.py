@@ -1,8 +1,9 @@
 """Several results in one page: which is which, and the numbers side by side are those of the results."""
 import copy
+import re
 
 import pytest
-from page_in_browser import CELLS, COLUMNS_WITH, HOSTILE, browser, opened, percent, write_page  # noqa: F401
+from page_in_browser import CELLS, SPAN, HOSTILE, browser, opened, percent, write_page  # noqa: F401
 from synthetic_audit import LENGTHS, synthetic_audit
 from synthetic_pages import PAGES, made, two_audits  # noqa: F401
 from synthetic_results import synthetic_results
@@ -55,7 +56,7 @@ def test_runs_of_retrieval_side_by_side(browser, made):
             assert f"{i + 1}: {results[i]['preset']}" in readout and percent(row["accuracy"]) in readout
         # The last curve lies on the others up to where they end; beyond, the second is alone.
         for colour, least in (("green", 0.4), ("blue", 0.2)):
-            assert page.evaluate(COLUMNS_WITH, [page.query_selector("#compared-accuracy .uplot canvas"), colour]) > least
+            assert page.evaluate(SPAN, [page.query_selector("#compared-accuracy .chart svg"), colour]) > least
 
 
 def test_audits_side_by_side(browser, made):
@@ -93,7 +94,7 @@ def test_the_grid_has_the_difference_of_every_head(browser, made):
                 assert len(cells) == 12
                 for name, value, _ in cells:
                     assert value == pytest.approx(difference(name, field, i), abs=1e-15)
-                red = {name: [int(c) for c in colour[4:-1].split(",")] for name, _, colour in cells}
+                red = {name: [float(c) for c in re.findall(r"[\d.]+", colour)] for name, _, colour in cells}
                 for name, value, _ in cells:  # orange above, blue below
                     assert (value > 0.05) <= (red[name][0] > red[name][2]) and (value < -0.05) <= (red[name][0] < red[name][2])
         rows = page.eval_on_selector_all("#changed-heads tbody tr", CELLS)
@@ -115,7 +116,7 @@ def test_models_of_other_shapes_have_curves_but_no_grid(browser, tmp_path):
     audits = [synthetic_audit(("attention",)), synthetic_audit(("attention",), layers=5, lengths=LENGTHS[1:])]
     audits[1]["settings"]["model"]["file"] = "other.gguf"
     with opened(browser, write_page(audits, tmp_path / "page.html")) as page:
-        assert page.query_selector("#compared-blunt .uplot") and not page.query_selector("#compared-heads")
+        assert page.query_selector("#compared-blunt .chart svg") and not page.query_selector("#compared-heads")
 
 
 def test_losses_side_by_side(browser, made):
@@ -125,7 +126,7 @@ def test_losses_side_by_side(browser, made):
         for row, a, b in zip(rows, results[0]["buckets"], results[1]["buckets"]):
             assert row[1:] == pytest.approx([a["loss"], b["loss"], b["loss"] - a["loss"]], rel=1e-12)
         assert rows[-1][1:3] == [one["all"]["loss"] for one in results]
-        assert page.evaluate(COLUMNS_WITH, [page.query_selector("#compared-changes .uplot canvas"), "blue"]) > 0.3
+        assert page.evaluate(SPAN, [page.query_selector("#compared-changes .chart svg"), "blue"]) > 0.3
 
 
 def test_hostile_names_are_inert_side_by_side(browser, tmp_path):
@@ -140,6 +141,6 @@ def test_hostile_names_are_inert_side_by_side(browser, tmp_path):
     with opened(browser, write_page([*audits, retrieval], tmp_path / "page.html"), 375) as page:
         page.hover("#compared-heads [role=gridcell]")
         assert page.evaluate("window.pwned") is None
-        assert page.query_selector_all("img, svg, main script") == []
+        assert page.query_selector_all("img, svg[onload], main script") == []
         assert "\u202e" not in page.inner_text("body")
         assert page.evaluate("document.documentElement.scrollWidth") <= 375

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import synthetic_kinds
-from page_in_browser import COLUMNS_WITH, browser, opened, percent, playground_settled, wake_playground, write_page  # noqa: F401
+from page_in_browser import SPAN, browser, opened, percent, playground_settled, wake_playground, write_page  # noqa: F401
 from synthetic_kinds import EVERY_KIND, hostile
 from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
 
@@ -86,9 +86,9 @@ def test_the_page_fits_its_width_and_no_chart_is_blank(browser, made, kind, widt
         assert len(page.query_selector_all(".tile")) >= 2
         assert page.text_content("#verdict p") and page.title().endswith(" · sharpmax")
         for place, colour in CHARTS[kind]:
-            for canvas in page.query_selector_all(f"{place} .uplot canvas")[:1]:
-                assert page.evaluate(COLUMNS_WITH, [canvas, colour]) > 0.15, (place, colour)
-        charts = page.query_selector_all(".uplot canvas")
+            for canvas in page.query_selector_all(f"{place} .chart svg")[:1]:
+                assert page.evaluate(SPAN, [canvas, colour]) > 0.15, (place, colour)
+        charts = page.query_selector_all(".chart svg")
         assert len(charts) == {"demo": 2, "spread": 1, "model": 0, "losses": 1, "fix": 2}[kind]
         for bar in page.query_selector_all(".share-bar .fill"):
             assert bar.evaluate("(bar) => bar.getBoundingClientRect().width") >= 0.5
@@ -324,7 +324,7 @@ def test_hostile_strings_are_shown_and_do_nothing(browser, synthetic, kind):  # 
         assert page.evaluate("document.querySelectorAll('script:not([type])').length") == 1
         text = page.text_content("main") + page.text_content("header")
         assert "onerror=window.pwned=1>" in text
-        assert "\u202e" not in page.evaluate("document.body.textContent.replace(document.getElementById('results').textContent, '')")
+        assert "\u202e" not in page.text_content("body")
 
 
 def test_what_does_not_fit_is_left_out_and_said(browser, synthetic):  # noqa: F811

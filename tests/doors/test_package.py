@@ -72,14 +72,14 @@ def test_the_archive_holds_the_sources_and_nothing_else(made):
         pytest.skip("not a git checkout: nothing to compare with")
     with tarfile.open(made[0]) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
-    uplot = {name for name in names if "node_modules" in name}
+    bundled = {name for name in names if name.startswith("src/report/page/bundled/")}
     folders = ("cli/", "cmake/", "include/", "src/", "python/src/", "python/sharpmax/")
     files = {"CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml",
              "python/CMakeLists.txt", "python/README.md"}
     wanted = {name for name in tracked.stdout.splitlines() if name.startswith(folders) or name in files}
     wanted = {name for name in wanted if (REPOSITORY / name).exists()}
-    assert names - uplot - {"PKG-INFO"} == wanted
-    assert {pathlib.Path(name).name for name in uplot} <= {"LICENSE", "uPlot.iife.min.js", "uPlot.min.css"}
+    assert names - bundled - {"PKG-INFO"} == wanted
+    assert {pathlib.Path(name).name for name in bundled} in ({"page.js", "page.css"}, set())
 
 
 def test_the_wheel_holds_the_package_its_types_and_its_licenses(made):
@@ -194,7 +194,7 @@ def test_the_command_line_comes_along_and_writes_its_report(python, tmp_path):
 
     small = ("--width", 8, "--steps", 20, "--sizes", "16,64", "--sets-scale", 0.01)
     run(script, "retrieve", *small, "--directory", "run", env=clean_environment(), cwd=tmp_path)
-    if (REPOSITORY / "src/report/page/node_modules/uplot").is_dir():
+    if (REPOSITORY / "src/report/page/node_modules/esbuild").is_dir():
         assert (tmp_path / "run" / "report.html").stat().st_size > 50_000
 
 

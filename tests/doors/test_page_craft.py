@@ -6,29 +6,17 @@ import base64
 import csv
 import io
 import json
-import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from packed_lists import unpacked
 from page_in_browser import (  # noqa: F401
-    HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, frames, go, opened, wake_playground, write_page)
+    HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, frames, go, held, opened, wake_playground, write_page)
 from synthetic_pages import PAGES, made  # noqa: F401
 from synthetic_results import synthetic_results
 
 SVG = "{http://www.w3.org/2000/svg}"
 AXE = ROOT / "src/report/page/node_modules/axe-core/axe.min.js"
 SCREENSHOTS = MAKER.parent.parent / "test-screenshots"
-
-
-def test_no_name_is_used_by_two_files_of_the_page():
-    """They are joined into one function: the later of two would silently take the place of the other."""
-    seen = {}
-    for source in sorted((ROOT / "src/report/page").glob("*.js")):
-        for name in re.findall(r"^(?:async )?(?:function\*?|const|let|class) +(\w+)", source.read_text(), re.MULTILINE):
-            assert name not in seen, (name, seen[name], source.name)
-            seen[name] = source.name
-    assert len(seen) > 200
 
 
 def downloaded(page, section, text, which=0):
@@ -169,9 +157,8 @@ def test_all_that_a_page_holds_of_a_result_comes_as_json(browser, made, kind):
     results, path = made(kind)
     with opened(browser, path) as page:
         name, raw = downloaded(page, "provenance", "JSON")
-        held = page.evaluate("JSON.parse(document.getElementById('results').textContent).results")
     data = json.loads(raw)
-    assert data == {"schema": "sharpmax.page/1", "results": unpacked(held)}
+    assert data == {"schema": "sharpmax.page/1", "results": held(path)["results"]}
     assert name == ("sharpmax-compared-data.json" if isinstance(results, list) else "sharpmax-data.json")
 
 

@@ -375,7 +375,7 @@ def test_it_fits_and_is_drawn(browser, path, width, scheme):  # noqa: F811
         for rule in ["adaptive", "log_length"]:
             go(page, row="typed", scores=" ".join("1.25" for _ in range(400)), rule=rule)
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.wait_for_function("""() => document.querySelectorAll('#playground canvas').length >= 2""")
+        page.wait_for_function("""() => document.querySelectorAll('#playground .chart svg').length >= 2""")
 
 
 # Counts, in window.weighed, how often the module weighs a row.

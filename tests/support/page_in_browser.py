@@ -1,5 +1,7 @@
 """A page of results in Debian's Chromium, offline: what the tests of pages share."""
+import base64
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -21,6 +23,12 @@ def write_page(results, path, maker=MAKER):
     assert done.returncode == 0, done.stderr
     path.write_bytes(done.stdout)
     return path
+
+
+def held(path):
+    """All that a page holds of its results."""
+    letters = path.read_text().split('id="results">')[1].split("</script>")[0]
+    return json.loads(gzip.decompress(base64.b64decode(letters, validate=True)))
 
 
 @pytest.fixture(scope="module")
@@ -112,15 +120,21 @@ def visible(token):
     return f"“{'◌' if seen.startswith(chr(0x301)) else ''}{seen}”"
 
 
-# The share of a canvas' columns that hold a pixel within a few steps of a colour of the page.
-COLUMNS_WITH = """([canvas, name]) => {
-  const hex = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-  const want = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const columns = new Set();
-  for (let i = 0; i < data.length; i += 4)
-    if (data[i + 3] > 200 && want.every((w, j) => Math.abs(w - data[i + j]) < 12)) columns.add((i / 4) % canvas.width);
-  return columns.size / canvas.width;
+# The share of a chart's width that its longest curve of a colour of the page spans; 0 without such a curve.
+SPAN = """([svg, name]) => Math.max(0, ...[...svg.querySelectorAll(`path[fill=none][stroke="var(--${name})"]`)].map(
+    (curve) => curve.getBoundingClientRect().width / svg.getBoundingClientRect().width))"""
+
+# The colours of a map's cells, row by row; empty where there is none.
+CELL_COLOURS = r"""(svg, columns) => {
+  const made = [];
+  const put = (x, y, colour) => ((made[Math.round(y)] ??= Array(columns).fill(""))[Math.round(x)] = colour);
+  for (const rect of svg.querySelectorAll("rect")) {
+    const [wide, high] = ["width", "height"].map((name) => Number(rect.getAttribute(name)));
+    for (let y = 0; y < high; ++y) for (let x = 0; x < wide; ++x) put(x, y, rect.getAttribute("fill"));
+  }
+  for (const path of svg.querySelectorAll("path"))
+    for (const [, x, y] of path.getAttribute("d").matchAll(/M(\S+) ([^h]+)h/g)) put(Number(x), Number(y), path.getAttribute("fill"));
+  return made.map((row) => row.map((colour) => colour && colour.slice(4, -1).split(" ").map(Number)));
 }"""
 
 

@@ -131,7 +131,7 @@ class ReportedResult(Result):
         summary = super()._repr_html_()
         try:
             page = self.page()
-        except NotImplementedError:  # a build without uPlot has no pages
+        except NotImplementedError:  # a build without esbuild has no pages
             return summary
         frame = (
             '<iframe sandbox="allow-scripts" loading="lazy" style="width:100%;height:720px;border:1px solid #8884" '

@@ -1,9 +1,10 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "report/data/audit_sketches.h"
-#include "report/data/fields.h"
+#include "report/data/kept.h"
 #include "report/data/page_data.h"
 #include "sharpmax/error.h"
 
@@ -20,9 +21,8 @@ struct Part {
 constexpr Part kAlways[] = {{"peak_outside", Part::medians}, {"entropy_outside", Part::medians},
                             {"first", Part::medians},        {"spread", Part::medians},
                             {"entropy", Part::medians},      {"distance_outside", Part::medians}};
-// What matters most in front: what does not fit is left out, and named. Sketches of heads come before the
-// second of the three, the finest of them before the last.
-constexpr Part kFirst[] = {{"distance_outside", Part::medians}, {"peak_outside", Part::intervals}};
+// What matters most in front. Sketches of heads come before each of the three, coarse ones first.
+constexpr Part kFirst[] = {{"peak_outside", Part::intervals}};
 constexpr Part kSecond[] = {{"peak", Part::medians},
                             {"support", Part::medians},
                             {"entropy_outside", Part::intervals},
@@ -32,8 +32,6 @@ constexpr Part kLast[] = {{"spread", Part::intervals},
                           {"peak", Part::intervals},
                           {"distance_outside", Part::intervals},
                           {"support", Part::intervals}};
-// Steps of the ladders: sketches that are worth having, that are good, and the finest there are.
-constexpr std::size_t kWorthHaving = 1, kGood = 3, kFinest = 99;
 
 // One list over heads for each name: a thousand heads need not repeat the names.
 Json over_heads(const Json& heads, const char* name) {
@@ -48,83 +46,69 @@ Json over_heads(const Json& heads, const char* statistic, const char* part) {
   return list;
 }
 
-Json lists_of(const Json& heads, const Part& part) {
-  const auto lists = [&](const char* name) { return packed(over_heads(heads, part.statistic, name)); };
-  if (part.what == Part::medians) return {{"median", lists("median")}};
-  return {{"low", lists("low")}, {"high", lists("high")}};
-}
-
-// Adds to the statistics of the page, as far as there is room.
-class Statistics {
- public:
-  Statistics(const Json& heads, std::size_t room) : heads_(heads), room_(room) {}
-
-  void add(std::span<const Part> parts, bool always = false) {
-    for (const Part& part : parts) {
-      const Json lists = lists_of(heads_, part);
-      const std::size_t more = lists.dump().size();
-      if (!always && bytes + more > room_) {
-        left_out.push_back((part.what == Part::intervals ? "intervals of " : "") +
-                           std::string(part.statistic));
-        continue;
-      }
-      bytes += more;
-      kept[part.statistic].update(lists);
-    }
-  }
-
-  Json kept = Json::object(), left_out = Json::array();
-  std::size_t bytes = 0;
-
- private:
-  const Json& heads_;
-  std::size_t room_;
+// What was drawn of the heads: sizes of each part, the coarsest first.
+struct Drawn {
+  const char* key;
+  const char* name;
+  std::vector<Json> sizes;
 };
 
-std::vector<Ladder> ladders_of(const Json& measured, const Json* sketches) {
-  std::vector<Ladder> ladders;
-  if (!sketches) return {gap_ladder(measured)};
+std::vector<Drawn> drawn_of(const Json& measured, const Json* sketches) {
+  Drawn gaps{"gaps", "gap counts", gaps_by_size(measured)};
+  if (!sketches) return {gaps};
   if (sketches->at("heads").size() != measured.at("heads").size())
     throw Error(ErrorCode::bad_argument, "report: there is not one sketch for every head");
-  ladders.push_back(map_ladder(*sketches));
-  ladders.push_back(key_ladder(*sketches));
-  ladders.push_back(gap_ladder(measured));
-  ladders.push_back(score_ladder(*sketches));
-  return ladders;
+  return {{"maps", "maps", maps_by_size(*sketches)},
+          {"keys", "heaviest keys", keys_by_size(*sketches)},
+          gaps,
+          {"scores", "rows of scores", scores_by_size(*sketches)}};
+}
+
+void offer_statistics(Kept& kept, const Json& heads, std::span<const Part> parts, Kept::Need need) {
+  for (const Part& part : parts) {
+    const std::string name = part.statistic;
+    const auto lists = [&](const char* which) { return over_heads(heads, part.statistic, which); };
+    if (part.what == Part::medians)
+      kept.offer("/statistics_over_heads/" + name, name, {{"median", lists("median")}}, need);
+    else
+      kept.offer("/statistics_over_heads/" + name, "intervals of " + name, {{"low", lists("low")}, {"high", lists("high")}}, need);
+  }
+}
+
+// Those from one size to another, coarse ones of every part before finer ones of any.
+void offer_drawn(Kept& kept, const std::vector<Drawn>& parts, std::size_t from, std::size_t to) {
+  for (std::size_t size = from; size < to; ++size)
+    for (const Drawn& part : parts)
+      if (size < part.sizes.size()) kept.replace(std::string("/drawn/") + part.key, part.name, part.sizes[size]);
 }
 
 // sketches: null where the results have none.
 Json attention(const Json& measured, const Json* sketches, std::size_t room) {
-  Json kept = Json::object();
+  Kept kept(room);
   for (const char* name : {"lengths", "trained_context", "excerpts", "thresholds", "median_over_heads",
                            "blunt_heads", "kinds", "forecast"})
-    kept[name] = measured.at(name);
+    kept.data[name] = measured.at(name);
   const Json& heads = measured.at("heads");
-  for (const char* name : {"layer", "head", "entropy_slope", "entropy_slope_outside", "peak_bound"})
-    kept["over_heads"][name] = packed(over_heads(heads, name));
-  kept["over_heads"]["kind"] = indexed(over_heads(heads, "kind"));
-  kept["over_heads"]["blunting_how"] = indexed(over_heads(heads, "blunting", "how"));
-  kept["over_heads"]["blunting_length"] = packed(over_heads(heads, "blunting", "length"));
-  Statistics statistics(heads, room);
-  statistics.bytes = kept["over_heads"].dump().size();
-  std::vector<Ladder> ladders = ladders_of(measured, sketches);
-  statistics.add(kAlways, true);
-  climb(ladders, kWorthHaving, statistics.bytes, room);
-  statistics.add(kFirst);
-  climb(ladders, kGood, statistics.bytes, room);
-  statistics.add(kSecond);
-  climb(ladders, kFinest, statistics.bytes, room);
-  statistics.add(kLast);
-  kept["statistics_over_heads"] = std::move(statistics.kept);
-  for (const Ladder& ladder : ladders) {
-    if (ladder.at > 0)
-      kept["drawn"][ladder.key] = ladder.held();
-    else
-      statistics.left_out.push_back(ladder.name);
+  Json plain{{"blunting_how", over_heads(heads, "blunting", "how")}, {"blunting_length", over_heads(heads, "blunting", "length")}};
+  for (const char* name : {"layer", "head", "entropy_slope", "entropy_slope_outside", "peak_bound", "kind"})
+    plain[name] = over_heads(heads, name);
+  kept.offer("/over_heads", "heads", plain, Kept::always);
+  const std::vector<Drawn> drawn = drawn_of(measured, sketches);
+  offer_statistics(kept, heads, kAlways, Kept::always);
+  offer_drawn(kept, drawn, 0, 1);
+  offer_statistics(kept, heads, kFirst, Kept::if_it_fits);
+  offer_drawn(kept, drawn, 1, 3);
+  offer_statistics(kept, heads, kSecond, Kept::if_it_fits);
+  offer_drawn(kept, drawn, 3, 99);
+  offer_statistics(kept, heads, kLast, Kept::if_it_fits);
+  if (sketches) {
+    const Json& tokens = sketches->at("tokens");
+    kept.data["drawn"]["tokens"] = tokens.size();
+    // A map of so short a text has a cell for every token.
+    if (tokens.size() == sketches->at("map_size").get<std::size_t>()) kept.data["drawn"]["texts"] = tokens;
   }
-  if (sketches) kept["drawn"]["tokens"] = sketches->at("tokens").size();
-  kept["left_out"] = std::move(statistics.left_out);
-  return kept;
+  kept.data["left_out"] = kept.left_out();
+  return std::move(kept.data);
 }
 
 // Curves over heads are small; what each head did at a hundred N is not.

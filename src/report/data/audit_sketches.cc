@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 
-#include "report/data/fields.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
 
@@ -21,15 +20,6 @@ constexpr double kFull = 255.0;        // of a cell's byte
 constexpr std::size_t kLeastMap = 12;  // cells each way
 // Tokens that are shown with one: before a query, and on either side of a key.
 constexpr std::int64_t kBefore = 6, kAround = 3;
-
-Ladder ladder_of(const char* key, const char* name, std::vector<Json> steps) {
-  Ladder made{.key = key, .name = name, .steps = std::move(steps)};
-  made.steps.insert(made.steps.begin(), Json());
-  for (const Json& step : made.steps)
-    made.bytes.push_back(step.is_null() ? 0
-                                        : step.dump(-1, ' ', false, Json::error_handler_t::replace).size());
-  return made;
-}
 
 Json rounded(const Json& number, int digits) {
   if (number.is_null()) return number;
@@ -155,7 +145,7 @@ Json scores_json(const Json& sketches, std::size_t step) {
     n.push_back(scores.at("n"));
     quantiles.push_back(std::move(kept));
   }
-  return {{"n", packed(std::move(n))}, {"quantiles", packed(std::move(quantiles))}};
+  return {{"n", std::move(n)}, {"quantiles", std::move(quantiles)}};
 }
 
 // Of the gaps those at these places.
@@ -176,7 +166,7 @@ Json gaps_json(const Json& attention, const std::vector<std::size_t>& places) {
 
 }  // namespace
 
-Ladder map_ladder(const Json& sketches) {
+std::vector<Json> maps_by_size(const Json& sketches) {
   const auto size = sketches.at("map_size").get<std::size_t>();
   const std::size_t tokens = sketches.at("tokens").size();
   if (size < 1 || tokens < size)
@@ -188,46 +178,31 @@ Ladder map_ladder(const Json& sketches) {
   for (const std::size_t factor : {4, 3, 2, 1})
     if (factor == 1 || (size % factor == 0 && size / factor >= kLeastMap))
       steps.push_back(maps_json(maps, size, factor, tokens));
-  return ladder_of("maps", "maps", std::move(steps));
+  return steps;
 }
 
-Ladder key_ladder(const Json& sketches) {
+std::vector<Json> keys_by_size(const Json& sketches) {
   const std::size_t rows = sketches.at("rows").size();
   std::vector<Json> steps;
   for (std::size_t count = 1; count < rows; ++count) steps.push_back(keys_json(sketches, count));
   steps.push_back(keys_json(sketches, rows));
-  return ladder_of("keys", "heaviest keys", std::move(steps));
+  return steps;
 }
 
-Ladder score_ladder(const Json& sketches) {
+std::vector<Json> scores_by_size(const Json& sketches) {
   std::vector<Json> steps;
   for (const std::size_t step : {8, 4, 2, 1}) steps.push_back(scores_json(sketches, step));
-  return ladder_of("scores", "rows of scores", std::move(steps));
+  return steps;
 }
 
-Ladder gap_ladder(const Json& attention) {
+std::vector<Json> gaps_by_size(const Json& attention) {
   const std::size_t gaps = attention.at("gaps").size();
   std::vector<std::size_t> every(gaps), some;
   for (std::size_t i = 0; i < gaps; ++i) every[i] = i;
   for (std::size_t i = 2; i < gaps; i += 2) some.push_back(i);  // 1, 4, 16
   const std::vector<std::size_t> few(some.begin(),
                                      some.begin() + std::min<std::ptrdiff_t>(2, std::ssize(some)));
-  return ladder_of("gaps", "gap counts",
-                   {gaps_json(attention, few), gaps_json(attention, some), gaps_json(attention, every)});
-}
-
-void climb(std::vector<Ladder>& ladders, std::size_t highest, std::size_t& bytes, std::size_t room) {
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (Ladder& ladder : ladders) {
-      if (ladder.at + 1 >= ladder.steps.size() || ladder.at >= highest) continue;
-      const std::size_t after = bytes - ladder.bytes[ladder.at] + ladder.bytes[ladder.at + 1];
-      if (after > room) continue;
-      bytes = after;
-      ++ladder.at;
-      moved = true;
-    }
-  }
+  return {gaps_json(attention, few), gaps_json(attention, some), gaps_json(attention, every)};
 }
 
 }  // namespace sharpmax::report

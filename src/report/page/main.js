@@ -1,40 +1,58 @@
 // Which results there are, and which of them is shown.
 
-// label: what a result is called beside others. show: all but how it was made, which comes last.
-const kKinds = new Map([
-  ["sharpmax.retrieval/1", {label: retrievalLabel, show: showRetrieval, provenance: showProvenance}],
-  ["sharpmax.audit/1", {label: auditLabel, show: showAudit, provenance: showAuditProvenance}],
-  ["sharpmax.attend.demo/1", {label: demoLabel, show: showDemo, provenance: showPlainProvenance}],
-  ["sharpmax.bound.spread/1", {label: boundLabel, show: showBound, provenance: showPlainProvenance}],
-  ["sharpmax.bound.model/1", {label: boundModelLabel, show: showBoundModel, provenance: showPlainProvenance}],
-  ["sharpmax.fix/1", {label: fixLabel, show: showFix, provenance: showPlainProvenance}],
-  ["sharpmax.perplexity/1", {label: lossesLabel, show: showLosses, provenance: showPlainProvenance}],
-]);
+import {showComparison} from "./comparison/comparison.js";
+import {namesOf} from "./comparison/names.js";
+import {offerData} from "./export/download.js";
+import {node} from "./frame/dom.js";
+import {carried, unpacked} from "./frame/packed.js";
+import {goToPlace, showContents, showVerdict, startView} from "./frame/view.js";
+import {kKinds} from "./kinds/kinds.js";
+import {showPlayground} from "./playground/playground.js";
+import {showProvenance, showView} from "./show_view.js";
 
 // All that can be shown: [{place, label, show}], the first of them unless the address says another.
-function viewsOf(results) {
-  const names = namesOf(results);
+function placesOf(text) {
+  const {views, compared, results} = parsed(text);
+  const original = (i) => parsed(text).results[i] ?? parsed(text).views[i];
+  const names = results.every(Boolean) ? namesOf(results).map(({name}) => name) : views.map(({label}, i) => `${i + 1}: ${label}`);
   const each = results.map((data, i) => {
-    const {show, provenance} = kKinds.get(data.schema);
     const all = () => {
-      show(data);
-      showPlayground();
-      provenance(data);
-      offerData([originals()[i]]);
+      showOne(views[i], data);
+      offerData(() => [original(i)]);
     };
-    return {place: String(i + 1), label: names[i].name, show: all};
+    return {place: String(i + 1), label: names[i], show: all};
   });
   if (results.length < 2) return each;
   const compare = () => {
-    showComparison(results);
-    offerData(originals());
+    if (compared) showView(compared);
+    else showComparison(results);
+    if (compared) showProvenance(compared);
+    offerData(() => results.map((_, i) => original(i)));
   };
   return [{place: "compared", label: "Compared", show: compare}, ...each];
 }
 
-// The results as the page holds them, whatever showing them added.
-function originals() {
-  return JSON.parse(document.getElementById("results").textContent).results.map(withNumbers);
+function showOne(view, data) {
+  if (!data) {
+    showView(view, data);
+    showPlayground();
+    showProvenance(view);
+    return;
+  }
+  const {show, provenance} = kKinds.get(data.schema);
+  show(data);
+  showPlayground();
+  provenance(data);
+}
+
+// What the page holds: showing it may add to what is parsed of this.
+async function heldText() {
+  return new TextDecoder().decode(await unpacked(carried("results")));
+}
+
+function parsed(text) {
+  const {results, views = results.map(() => null), compared = null} = JSON.parse(text);
+  return {views, compared, results};
 }
 
 // An address may come from anywhere, so it may hold escapes that mean nothing.
@@ -63,8 +81,8 @@ function showTabs(views, now) {
   tabs.replaceChildren(...views.map(link));
 }
 
-function main() {
-  const views = viewsOf(originals());
+async function main() {
+  const views = placesOf(await heldText());
   let now = null;
   const route = () => {
     const [wanted, place] = addressed(views, now);
@@ -81,4 +99,7 @@ function main() {
   route();
 }
 
-main();
+main().catch((problem) => {
+  showVerdict(`This page cannot be shown: ${problem.message}`);
+  throw problem;
+});
