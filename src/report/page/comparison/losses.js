@@ -30,7 +30,7 @@ export function compareLosses(compared) {
   liveChart(place, () => {
     const curves = runs.map((one) => curveBy(one, ({loss, low, high}) => ({value: loss, low, high})));
     const values = curves.flatMap((c) => [...c.points.values()].flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]));
-    return {...chart, label: "loss, nats a token", ...room(values), curves};
+    return {...chart, label: "loss, nats per token", ...room(values), curves};
   });
   const change = (one, to) => lessBaseline(bucketAt(one, to)?.loss, bucketAt(first, to)?.loss);
   const below = section(

@@ -75,8 +75,8 @@ function fixTiles({trials, answer}, chosen) {
     tile(percent(shareOf(number, task.questions)), "of questions right", where, colour);
   return [
     answer.leave_it ? tile(count(trials.length - 1), "rules tried", "none shown to be better", "green") : null,
-    tile(decimal(plain.text.plain, 3), "nats a token", "held out, as it is", "grey"),
-    found ? tile(natsChange(found.text.change), "nats a token", `held out, ${chosen.rule}`, "vermillion") : null,
+    tile(decimal(plain.text.plain, 3), "nats per token", "held out, as it is", "grey"),
+    found ? tile(natsChange(found.text.change), "nats per token", `held out, ${chosen.rule}`, "vermillion") : null,
     right(plain.task.plain, plain.task, "held out, as it is", "grey"),
     found ? right(found.task.rule, found.task, `held out, ${chosen.rule}`, "vermillion") : null,
     found
@@ -133,7 +133,7 @@ function showTrials(data) {
   const place = section(
     "numbers",
     "Every rule that was tried",
-    "Loss as a change from doing nothing, in nats a token, with 95\u00a0% intervals; right: share of questions, and in brackets answers that became right and wrong; p: exact sign test. " +
+    "Loss as a change from doing nothing, in nats per token, with 95\u00a0% intervals; right: share of questions, and in brackets answers that became right and wrong; p: exact sign test. " +
       "The score, of the part to choose by, decides which rule is judged" +
       (data.settings.for === "both"
         ? `; a rule that adds more than ${setting(data.settings.allow)} nats has none.`

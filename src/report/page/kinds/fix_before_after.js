@@ -54,7 +54,7 @@ function beforeAfterChart({rule: name, held_out: held}) {
   const buckets = byPosition(held.by_position);
   const after = ({plain, change}) => (plain === null || change === null ? null : plain + change);
   return {
-    label: "nats a token",
+    label: "nats per token",
     about: name,
     legend: true,
     ...endsAround(
@@ -73,7 +73,7 @@ function beforeAfterChart({rule: name, held_out: held}) {
 function changeChart({rule: name, held_out: held}) {
   const buckets = byPosition(held.by_position);
   return {
-    label: "change, nats a token",
+    label: "change, nats per token",
     about: `change under ${name}`,
     legend: true,
     ...endsAround([0, ...buckets.flatMap(({change, low, high}) => [change, low, high])], 0.005),

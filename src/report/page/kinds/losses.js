@@ -43,7 +43,7 @@ function lossSentence({all, settings, likeliest_right: right}) {
     {},
     `Over ${count(all.tokens)} tokens, under `,
     rule(normalizerOf(settings.model)),
-    `, the loss is ${nats(all.loss)} nats a token${ends}: a perplexity of ${decimal(all.perplexity, 2)}. ` +
+    `, the loss is ${nats(all.loss)} nats per token${ends}: a perplexity of ${decimal(all.perplexity, 2)}. ` +
       `${percent(right)} of the tokens were the model’s first guess.`,
   );
 }
@@ -71,11 +71,11 @@ function lossTiles({all, buckets, likeliest_right: right}) {
     tile(decimal(all.perplexity, 2), "perplexity", `over ${count(all.tokens)} tokens`, "vermillion"),
     tile(
       nats(all.loss),
-      "nats a token",
+      "nats per token",
       all.low === null ? "mean loss" : `${nats(all.low)} to ${nats(all.high)}`,
       "vermillion",
     ),
-    buckets.length > 1 ? tile(nats(last.loss), "nats a token", `after ${rangeText(last)} tokens`, "blue") : null,
+    buckets.length > 1 ? tile(nats(last.loss), "nats per token", `after ${rangeText(last)} tokens`, "blue") : null,
     tile(percent(right), "first guesses right", "the likeliest token was the next", "grey"),
   ];
 }
@@ -115,7 +115,7 @@ function showLossByPosition({buckets, settings, all}) {
       node("p", {class: "note"}, "Chunks are too short to tell positions apart; a greater --length does."),
     );
   liveChart(place, () => ({
-    label: "nats a token",
+    label: "nats per token",
     legend: true,
     ...endsAround(
       buckets.flatMap(({loss, low, high}) => [loss, low, high]),

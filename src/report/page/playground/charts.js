@@ -1,4 +1,4 @@
-// What the playground draws and tells of its rows of weights.
+// What the playground draws and says about its rows of weights.
 
 import {decadesAround} from "../drawing/described.js";
 import {looksOf} from "../drawing/looks.js";
