@@ -343,7 +343,7 @@ def test_what_does_not_fit_is_left_out_and_said(browser, synthetic):  # noqa: F8
 
 @pytest.mark.parametrize("words", [("attend",), ("bound",), ("fix",), ("perplexity",)], ids=lambda words: words[0])
 def test_help_tells_of_the_page_and_of_its_figures(words):
-    text = " ".join(sharpmax(*words, "--help").stdout.decode().split())
+    text = " ".join(sharpmax(*words, "--help-all").stdout.decode().split())
     assert "one self-contained HTML page" in text and "--figures DIR" in text
 
 

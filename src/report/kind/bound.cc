@@ -112,16 +112,13 @@ Chart peak_chart(const Bounds& bounds, bool best) {
     published.end = percent(published.points.back().value);
     chart.curves.push_back(std::move(published));
   }
-  const std::vector<std::string> first =
-      shown_first(bounds.names, {"softmax", "entmax15", "ssmax", "adaptive", "entropy_target", "softpick"});
   std::vector<double> values{1.0};
   for (const Member& member : bounds.members) {
     Curve curve{.name = member.name,
                 .look = bounds.look(member.name),
                 .points = {},
                 .format = kWeight,
-                .code = true,
-                .first = holds(first, member.name)};
+                .code = true};
     for (const PeakRange& range : member.ranges)
       if (const auto value = best ? range.high : range.untied_low) {
         curve.points.push_back({range.n, *value, {}, {}});

@@ -98,15 +98,4 @@ std::vector<double> two_levels(double low, double high) {
   return row;
 }
 
-std::vector<std::string> shown_first(const std::vector<std::string>& names, std::initializer_list<const char*> story) {
-  constexpr std::size_t kFew = 6, kInstead = 4;
-  if (names.size() <= kFew) return names;
-  std::vector<std::string> first;
-  for (const std::string& name : names)
-    if (std::any_of(story.begin(), story.end(), [&](const char* one) { return family_of(name) == one; }))
-      first.push_back(name);
-  if (first.empty()) first.assign(names.begin(), names.begin() + kInstead);
-  return first;
-}
-
 }  // namespace sharpmax::report

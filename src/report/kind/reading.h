@@ -82,7 +82,4 @@ struct Named {
 };
 std::vector<Named> names_of(const std::vector<View>& views, const std::vector<Json>& results);
 
-// Names of the members that a chart begins with: all of a few, else those that the story is about.
-std::vector<std::string> shown_first(const std::vector<std::string>& names, std::initializer_list<const char*> story);
-
 }  // namespace sharpmax::report
