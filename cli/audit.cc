@@ -19,11 +19,12 @@ std::string next_of(const AuditResult& result, const AuditRequest& request) {
   const Findings& f = *result.findings;
   const auto length = [&](std::size_t i) { return grouped(static_cast<std::int64_t>(f.lengths[i])); };
   const std::size_t last = f.lengths.size() - 1;
-  const std::string answer =
+  std::string answer =
       last == 0 ? fmt::format("In short: {} of {} heads are blunt at {} tokens.", f.blunt_heads[0], f.by_head.size(), length(0))
                 : fmt::format("In short: {} of {} heads are blunt at {} tokens, {} at {}.", f.blunt_heads[last],
                               f.by_head.size(), length(last), f.blunt_heads[0], length(0));
-  return closing(answer, "Blunt heads need not make answers wrong. To see whether the model still finds one key",
+  answer += " Blunt heads need not make answers wrong.";
+  return closing(answer, "To see whether the model still finds one key among many",
                  "audit " + quoted_word(request.model.model) + " --probe lookup");
 }
 

@@ -21,7 +21,7 @@ const char* const TrainVerb::kFooter =
     "Examples:\n"
     "  sharpmax train lookup\n"
     "  sharpmax train recall --arms softmax,ssmax,late-target --seeds 3\n"
-    "  sharpmax train lookup --steps 6000 --normalizers 'softmax;log_length:length=16'\n"
+    "  sharpmax train lookup --steps 6000 --normalizers 'softmax;log_length'\n"
     "  sharpmax train member --preset thorough --json member.json --resume";
 
 // Before the training, not after.

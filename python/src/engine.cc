@@ -77,6 +77,7 @@ void check_output(const std::string& argument, const nb::bytes& path, const std:
 // One result, or a list of several that are compared.
 std::vector<Json> all_of(const std::string& results) {
   const Json read = parsed(results);
+  if (read.is_array() && read.empty()) throw Error(ErrorCode::bad_argument, "no results were given; a page needs at least one");
   return read.is_array() ? read.get<std::vector<Json>>() : std::vector<Json>{read};
 }
 

@@ -56,7 +56,7 @@ def test_every_member_is_there_and_linear_says_why_not(everything):
     names = [member["name"] for member in listed["normalizers"]]
     assert [entry["normalizer"] for entry in everything["normalizers"]] == names
     entries = by_name(everything)
-    assert "no function of scores" in entries["linear"]["refused"] and entries["linear"]["ranges"] == []
+    assert "do not depend on scores alone" in entries["linear"]["refused"] and entries["linear"]["ranges"] == []
     for name in names:
         if name == "linear":
             continue
@@ -156,7 +156,7 @@ def test_the_docs_say_what_the_command_says(tmp_path):
     (("--spread", 1, "--beta", 0), "--beta is 0; it must be above 0, and finite"),
     (("--spread", 1, "--level", "inf"), "--level is inf"),
     (("--spread", 1, "--normalizer", "softmox"), "did you mean softmax?"),
-    (("--spread", 1, "--normalizer", "linear"), "no function of scores"),
+    (("--spread", 1, "--normalizer", "linear"), "do not depend on scores alone"),
     (("--spread", 1, "--normalizer", "ssmax:s=1/2"), "each parameter must have one value"),
     (("--spread", 1, "--normalizer", "softmax", "--normalizer", "softmax"), "given twice"),
     (("--attack",), "--attack"),

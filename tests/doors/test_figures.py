@@ -259,12 +259,12 @@ def test_what_a_fix_chose_is_drawn_before_and_after(every_kind, tmp_path):
     figures = drawn(tmp_path, fix)
     drawing = Drawing(figures["by-position"])
     places = [min(b["to"], fix["settings"]["length"]) for b in held_out["by_position"]]
-    assert_curve(drawing, drawing.curve("nothing"), [(at, b["plain"]) for at, b in zip(places, held_out["by_position"])])
+    assert_curve(drawing, drawing.curve("as it is"), [(at, b["plain"]) for at, b in zip(places, held_out["by_position"])])
     assert_curve(drawing, drawing.curve(rule), [(at, b["plain"] + b["change"]) for at, b in zip(places, held_out["by_position"])])
     bars = Drawing(figures["by-length"], across_log=False).bars()
     for at in held_out["by_length"]:
         assert bars[f"{at['length']} tokens, {rule}"] == pytest.approx([at["rule"] / at["questions"]], abs=1e-4)
-        assert bars[f"{at['length']} tokens, nothing"] == pytest.approx([at["plain"] / at["questions"]], abs=1e-4)
+        assert bars[f"{at['length']} tokens, as it is"] == pytest.approx([at["plain"] / at["questions"]], abs=1e-4)
 
 
 def test_several_results_have_a_folder_each_and_figures_together(every_kind, tmp_path):
@@ -280,7 +280,7 @@ def test_several_results_have_a_folder_each_and_figures_together(every_kind, tmp
     other = json.loads(json.dumps(losses))
     other["settings"]["model"]["normalizer"] = "adaptive"
     drawing = Drawing(drawn(tmp_path, losses, other)["by-position"])
-    assert [curve.name for curve in drawing.curves()] == [losses["settings"]["model"]["normalizer"], "adaptive"]
+    assert [curve.name for curve in drawing.curves()] == [f"1: {losses['settings']['model']['normalizer']}", "2: adaptive"]
     shutil.rmtree(tmp_path / "figures")
     assert drawn(tmp_path, losses, every_kind["demo"]) == {}  # nothing together, and a folder each
     assert (tmp_path / "figures/2/share.svg").exists()
@@ -343,10 +343,12 @@ def test_odd_but_legal_results_are_drawn_or_left_out(tmp_path):
     wild = synthetic_results("paper")
     for i, row in enumerate(wild["summary"]):
         row.update(accuracy=[1e300, -5, None, 0.5][i % 4], entropy=[1e300, None, -3.0, 1][i % 4], accuracy_low=None)
-    for row in wild["summary"] + wild["results"]:
-        row["n"] = 0 if row["n"] == 16 else row["n"]
     for path in drawn(tmp_path, wild).values():
         assert_sound(path)
+    for row in wild["summary"] + wild["results"]:
+        row["n"] = 0 if row["n"] == 16 else row["n"]
+    (tmp_path / "r.json").write_text(json.dumps(wild))
+    assert "the size n is 0; it must be above 0" in refused(3, "report", tmp_path / "r.json", "--figures", tmp_path / "empty")
 
 
 # Rectangles of all texts and of the drawing, and of pairs of texts that overlap.

@@ -350,7 +350,7 @@ def test_a_browser_without_webassembly_gets_a_sentence(browser, path):  # noqa: 
     said = []
     with empty_page(browser) as page:
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.add_init_script("delete window.DecompressionStream")
+        page.add_init_script("delete window.WebAssembly")
         page.goto(path.as_uri() + "#playground")
         playground_settled(page)
         assert "WebAssembly" in page.text_content("#playground .note")

@@ -71,7 +71,9 @@ def plot_chart(chart: Json, ax: typing.Any = None) -> typing.Any:
     for mark in chart.get("marks", ()):
         ax.axvline(mark["at"], color=_PAINTS["quiet"], linewidth=1, linestyle="--")
     for zone in chart.get("zones", ()):
-        ax.fill_between([zone["from"], zone["to"]], zone["low"], zone["high"], color=_PAINTS["grey"], alpha=0.16, linewidth=0)
+        ax.fill_between(
+            [zone["from"], zone["to"]], zone["low"], zone["high"], color=_PAINTS["grey"], alpha=0.16, linewidth=0
+        )
     for name, axis in (("x", chart["across"]), ("y", chart["up"])):
         _set_axis(ax, name, axis)
     ax.set_title(chart["title"], fontsize="medium", loc="left", wrap=True)
@@ -93,7 +95,9 @@ def _plot_curve(ax: typing.Any, curve: Json) -> None:
     line.set_label("_" + curve["name"] if curve.get("unlisted") else curve["name"])
     band = [point for point in curve["points"] if len(point) == 4 and None not in point]
     if band:
-        ax.fill_between([p[0] for p in band], [p[2] for p in band], [p[3] for p in band], color=color, alpha=0.16, linewidth=0)
+        ax.fill_between(
+            [p[0] for p in band], [p[2] for p in band], [p[3] for p in band], color=color, alpha=0.16, linewidth=0
+        )
 
 
 def _set_axis(ax: typing.Any, name: str, axis: Json) -> None:

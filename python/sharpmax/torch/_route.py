@@ -42,7 +42,7 @@ def attend(
     if is_plain(inputs):
         return _eager.attend(inputs, rule, masks, lengths, wishes, threads)
     call = _func.attention if _is_transformed(inputs) else _ops.attention
-    wanted = _path.with_saved(wishes, rule, inputs[0]) if _is_recorded(inputs) else wishes
+    wanted = _path.with_saved(wishes, rule, typing.cast(torch.Tensor, inputs[0])) if _is_recorded(inputs) else wishes
     out, found = call(*_ops.flat(inputs, lengths, rule, masks), *wanted, threads)
     return out, _named(wishes, found)
 

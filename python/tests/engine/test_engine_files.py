@@ -149,7 +149,7 @@ def test_an_interrupt_says_what_is_lost_in_the_words_of_python(tiny):
         except KeyboardInterrupt as error:
             print(error)
     """
-    sentence = "interrupted; nothing was saved; with json= finished chunks are saved, and resume goes on"
+    sentence = "interrupted; nothing was saved; with json= finished chunks are saved, and resume=True goes on"
     assert in_a_process(script, tiny, tiny / "text.txt") == [sentence]
 
 

@@ -67,7 +67,7 @@ def test_the_page_draws_itself_in_its_frame(trained, tmp_path):
         page.goto((tmp_path / "cell.html").as_uri())
         page.locator("iframe").scroll_into_view_if_needed()
         frame = page.frame_locator("iframe")
-        frame.locator("#accuracy canvas").first.wait_for()
+        frame.locator("#accuracy svg").first.wait_for()
         assert "paper" in frame.locator("#main").inner_text()
     assert complaints == []
 

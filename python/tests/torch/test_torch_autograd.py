@@ -82,7 +82,11 @@ def test_statistics_come_with_a_recorded_answer_and_are_not_part_of_its_graph(wa
     out.backward(d_out)
     alone = query.clone().requires_grad_()
     sharpmax.attention(alone, key, value, enable_gqa=True).backward(d_out)
-    assert torch.equal(leaf.grad, alone.grad)
+    exact = query.double().requires_grad_()
+    sharpmax.attention(exact, key.double(), value.double(), enable_gqa=True).backward(d_out.double())
+    # With statistics rows are kept whole, without them they are streamed, so the two may round apart.
+    allowed = 2 * (alone.grad - exact.grad).abs().max()
+    assert (leaf.grad - alone.grad).abs().max() <= allowed
 
 
 def test_inputs_are_neither_written_nor_handed_out():

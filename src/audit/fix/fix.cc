@@ -178,10 +178,10 @@ FixResult fix(const FixRequest& request, Listener& listener) {
   const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
   check_context(*model, request);
   audit::FixPlan plan = plan_of(*model, request, text);
-  warn_of_few_questions(plan, listener);
   FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
                    .settings = settings_of(*model, request, plan, listener)};
   auto earlier = saved_trials(request, result.settings);
+  warn_of_few_questions(plan, listener);
   const std::int64_t room = plan.material.room(model->tokenizer());
   model::check_room(*model, request.model, room, listener);
   audit::FixRun run(*model, std::move(plan), model::session_settings(*model, request.model, room, listener),

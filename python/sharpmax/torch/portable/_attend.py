@@ -136,12 +136,12 @@ class _Sums:
                 None if sums is None else torch.where(sums == 0.0, sums, sums * mapped_slope(made_of))  # 0 * NaN is 0
                 for sums, made_of in ((self.query, self._call.query), (self.key, self._call.key))
             )
-        gradients = (
+        found = [
             None if gradient is None else empty_gradient(tensor, tensor.dtype).copy_(gradient.reshape(tensor.shape))
             for gradient, tensor in zip((self.query, self.key, self.value, self.bias), inputs)
-        )
+        ]
         d_parameters = None if self.parameters is None else self.parameters.gradient(inputs[4])
-        return Gradients(*gradients, d_parameters)
+        return Gradients(found[0], found[1], found[2], found[3], d_parameters)
 
 
 def attend_backward(

@@ -126,7 +126,7 @@ class Sink:
         kept = torch.sigmoid(partition - self._log_c)
         if seen.parts:
             kept = torch.where(is_empty(top), 0.0, kept)
-        return Weighed(weights.mul_(kept), 1.0, None, lambda: partition)
+        return Weighed(seen.fill(weights.mul_(kept), 0.0), 1.0, None, lambda: partition)  # 0 * NaN is NaN
 
     def backward(self, scores: Tensor, seen: Seen, weighed: Weighed, d_weights: Tensor) -> Gradients:
         found = {}
