@@ -140,7 +140,7 @@ const JsonDefect kJsonDefects[] = {
     {"an id below zero", "/model/vocab/a", "-1", "expected a whole number"},
     {"an id with a fraction", "/model/vocab/a", "0.5", "expected a whole number"},
     {"an id that would want gigabytes", "/model/vocab/a", "4294967295", "expected a whole number below"},
-    {"a merge of three", "/model/merges/0", R"(["a", "b", "c"])", "merge 0 is no pair"},
+    {"a merge of three", "/model/merges/0", R"(["a", "b", "c"])", "merge 0 is not a pair"},
     {"a merge of numbers", "/model/merges/0", "[1, 2]", "is not laid out as a tokenizer"},
     {"a merge without a space", "/model/merges/0", R"("ab")", "merge 0 is 'ab'"},
     {"a merge with two spaces", "/model/merges/0", R"("a b c")", "merge 0 is 'a b c'"},

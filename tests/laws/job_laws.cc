@@ -208,7 +208,7 @@ TEST_F(JobsOnAModel, ATextInMemoryGivesTheResultsOfItsFile) {
   const PerplexityResult result = perplexity(request);
   EXPECT_EQ(to_json(result).at("chunks").dump(), of_file.at("chunks").dump());
   EXPECT_EQ(result.settings.text, "-");
-  EXPECT_NE(result.provenance.command.find(" --text - "), std::string::npos) << result.provenance.command;
+  EXPECT_NE(result.provenance.command.find(" --text=- "), std::string::npos) << result.provenance.command;
 }
 
 TEST_F(JobsOnAModel, AnOutputNeverReplacesAnInput) {

@@ -100,7 +100,7 @@ TEST(ViewLaws, CsvAndJsonHoldEveryDigitOfATable) {
           EXPECT_EQ(std::strtod(written.c_str(), nullptr), cell.value);
           EXPECT_EQ(json.at("rows")[i][k].get<double>(), cell.value);
         } else if (cell.is_words()) {
-          EXPECT_EQ(written, (cell.words.starts_with('=') ? "'" : "") + shown(cell.words));
+          EXPECT_EQ(written, std::string(cell.words.starts_with('=') ? "'" : "").append(shown(cell.words)));
           EXPECT_EQ(json.at("rows")[i][k], cell.words);
         } else {
           EXPECT_EQ(written, "");
@@ -127,7 +127,7 @@ TEST(ViewLaws, TextAndMarkdownShowEveryCellAndStayWithinTheScreen) {
     ASSERT_EQ(lines.size(), table.rows.size() + 2);
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       std::string expected = "|";
-      for (std::size_t k = 0; k < table.columns.size(); ++k) expected += " " + shown_in(table.rows[i][k], table.columns[k]) + " |";
+      for (std::size_t k = 0; k < table.columns.size(); ++k) expected.append(" ").append(shown_in(table.rows[i][k], table.columns[k])).append(" |");
       EXPECT_EQ(lines[i + 2], expected);
     }
     for (std::size_t from = 0; from < text.size();) {

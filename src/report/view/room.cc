@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/view/json.h"
 
@@ -68,8 +69,10 @@ void drop(View& view, int spare) {
   }
 }
 
+using CutRows = std::map<std::string, std::size_t>;  // how many lines were cut, by the title of the table
+
 // Whether there was anything to cut.
-bool cut_rows(View& view, std::size_t excess) {
+bool cut_rows(View& view, std::size_t excess, CutRows& cut) {
   Table* longest = nullptr;
   for (Section& section : view.sections)
     each_item(section.items, [&](Item& item) {
@@ -80,7 +83,7 @@ bool cut_rows(View& view, std::size_t excess) {
   const std::size_t taken = to_json(*longest).dump().size(), rows = longest->rows.size();
   const std::size_t kept = excess >= taken ? 1 : std::max<std::size_t>(1, rows * (taken - excess) / taken);
   if (kept == rows) return false;
-  view.left_out.push_back(fmt::format("the last {} lines of “{}”", rows - kept, longest->title));
+  cut[longest->title] += rows - kept;
   longest->rows.resize(kept);
   if (longest->links.size() > kept) longest->links.resize(kept);
   if (longest->chosen && *longest->chosen >= kept) longest->chosen.reset();
@@ -120,8 +123,10 @@ bool drop_largest_picture(View& view) {
 
 void leave_out_beyond(View& view, std::size_t room) {
   for (int spare = greatest_spare(view); spare > 0 && size_of(view) > room; spare = greatest_spare(view)) drop(view, spare);
+  CutRows cut;
   for (std::size_t size = size_of(view); size > room; size = size_of(view))
-    if (!cut_rows(view, size - room) && !drop_largest_picture(view)) return;
+    if (!cut_rows(view, size - room, cut) && !drop_largest_picture(view)) break;
+  for (const auto& [title, lines] : cut) view.left_out.push_back(fmt::format("the last {} lines of “{}”", lines, title));
 }
 
 }  // namespace sharpmax::report
