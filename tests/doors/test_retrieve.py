@@ -117,7 +117,7 @@ def test_csv_has_one_line_for_each_result_and_the_text_fits_80_columns(tmp_path)
         assert words in finished.stdout
     page = (tmp_path / "r.html").read_text()
     assert page.lower().startswith("<!doctype html")
-    help_text = done("--help", cwd=tmp_path).stdout
+    help_text = done("--help-all", cwd=tmp_path).stdout
     assert max(map(len, help_text.splitlines())) <= 80
     for flag in ("--learning-rate", "--scale-scores", "--train-normalizer", "--least-width", "--precision"):
         assert flag in help_text
