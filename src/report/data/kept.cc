@@ -5,8 +5,11 @@
 #include "storage/gzip.h"
 
 namespace sharpmax::report {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::size_t bytes_in_page(const Json& data) {
   const std::size_t packed = gzip_of(data.dump(-1, ' ', false, Json::error_handler_t::replace)).size();

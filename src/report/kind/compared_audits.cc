@@ -118,7 +118,7 @@ Section difference_section(std::span<const Compared> audits) {
   if (common.empty() || a.at("heads").size() != b.at("heads").size()) return section;
   Choice choice{"Difference of", Choice::Style::select, 0, "", {}};
   for (const auto& [title, field] : kMedians) {
-    const auto has = [&](const Json& attention) { return !attention.at("heads").empty() && attention.at("heads").at(0).contains(field); };
+    const auto has = [field = field](const Json& attention) { return !attention.at("heads").empty() && attention.at("heads").at(0).contains(field); };
     if (!has(a) || !has(b)) continue;
     const std::vector<Difference> heads = differences(a, b, field, common.back());
     if (!heads.empty())

@@ -292,13 +292,13 @@ std::map<MeasuredKey, Measured> measured_of(const Json& results) {
   std::map<MeasuredKey, Measured> measured;
   for (const auto& [key, rows] : grouped) {
     Measured& one = measured[key];
-    const auto mean = [&](const char* name) {
+    const auto mean = [&rows = rows](const char* name) {
       double sum = 0.0, n = 0.0;
       for (const Json* row : rows)
         if (const auto value = number_at(*row, name)) sum += *value, n += 1.0;
       return n > 0.0 ? std::optional(sum / n) : std::nullopt;
     };
-    const auto most = [&](const char* name) {
+    const auto most = [&rows = rows](const char* name) {
       std::optional<double> found;
       for (const Json* row : rows)
         if (const auto value = number_at(*row, name)) found = std::max(found.value_or(*value), *value);
