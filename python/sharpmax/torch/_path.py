@@ -35,7 +35,7 @@ def is_portable(tensor: Tensor) -> bool:
 
 
 def number_type(tensor: Tensor) -> torch.dtype:
-    """Of statistics and parameters beside this tensor. Some devices have no float64."""
+    """The type of statistics and parameters beside this tensor. Some devices have no float64."""
     if is_portable(tensor) and tensor.dtype != torch.float64:
         return torch.float32
     return torch.float64

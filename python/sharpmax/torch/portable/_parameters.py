@@ -15,7 +15,7 @@ Number = typing.Union[float, Tensor]  # a tensor is [1, head or 1, 1, 1]
 
 
 class Parameters:
-    """Of one call. A number that all heads share and nobody learns stays a Python number, known without waiting."""
+    """Parameters of one call. A number that all heads share and nobody learns stays a Python number, known without waiting."""
 
     def __init__(self, rule: Rule, learned: Tensor | None, heads: int, like: Tensor, door: str) -> None:
         normalizer = as_normalizer(rule.text)
