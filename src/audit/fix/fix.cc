@@ -262,9 +262,12 @@ std::size_t FixResult::use() const {
 
 std::string FixResult::verdict() const {
   const auto best = chosen();
-  if (!best)
-    return fmt::format("Leave it as it is: none of the {} candidates is better on the data used for selection.",
-                       trials.size() - 1);
+  if (!best) {
+    const std::size_t candidates = trials.size() - 1;
+    return fmt::format("Leave it as it is: {} better on the data used for selection.",
+                       candidates == 1 ? "the only candidate is not"
+                                       : fmt::format("none of the {} candidates is", candidates));
+  }
   const std::string &name = trials[*best].rule, words = held_out_words(on_held_out(*best));
   if (use() == 0)
     return fmt::format("Leave it as it is: {} came out best on the data used for selection, but on held-out data {}, {}.",

@@ -98,7 +98,7 @@ Outcome FixRun::measure(const TriedRule& trial, Part part, const FixListener& li
   model::Session session(model_, settings);
   const std::int64_t whole = whole_cost();
   Outcome outcome = try_on(session, plan_.material, part, [&](std::int64_t cost) {
-    if (listener.on_cost) listener.on_cost(trial.name, done_ + cost, whole);
+    if (listener.on_cost) listener.on_cost(trials_.empty() ? "the model as it is" : trial.name, done_ + cost, whole);
   });
   done_ += plan_.material.cost(part);
   return outcome;

@@ -44,9 +44,12 @@ std::string verdict_of(const Findings& f) {
   const auto foreseen = std::count_if(f.by_head.begin(), f.by_head.end(), [&](const HeadFindings& head) {
     return head.blunting.how == Blunting::How::forecast && head.blunting.length <= far;
   });
-  return fmt::format("{}; at {} tokens it was {}. The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} more "
-                     "heads are forecast to go blunt.",
-                     at_last, in_tokens(f.lengths[0]), blunt[0], outside[0], outside[last], in_tokens(far), foreseen);
+  const std::string more = foreseen == 0   ? "no more heads are"
+                           : foreseen == 1 ? "1 more head is"
+                                           : fmt::format("{} more heads are", foreseen);
+  return fmt::format("{}; at {} tokens it was {}. The median head's peak goes from {:.2f} to {:.2f}; by {} tokens {} "
+                     "forecast to go blunt.",
+                     at_last, in_tokens(f.lengths[0]), blunt[0], outside[0], outside[last], in_tokens(far), more);
 }
 
 bool is_read(const std::vector<std::optional<audit::KeptRows>>& excerpt) {
