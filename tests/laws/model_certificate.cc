@@ -91,7 +91,9 @@ TEST_F(ModelCertificate, NoInputOfAnySizePassesTheNormBound) {
 }
 
 TEST_F(ModelCertificate, NoTextPassesIt) {
-  for (const NamedArchitecture& c : tiny_architectures())
+  std::vector<NamedArchitecture> all = tiny_architectures();
+  for (const NamedArchitecture& c : normalizing_architectures()) all.push_back(c);
+  for (const NamedArchitecture& c : all)
     for (const auto cache : {model::CacheType::float32, model::CacheType::float16}) {
       SCOPED_TRACE(c.name);
       const model::Model model = open(c.tiny);
@@ -109,6 +111,30 @@ TEST_F(ModelCertificate, NoTextPassesIt) {
         EXPECT_LE(watch.widest[i], certificates[i].spread()) << "head " << i;
       }
     }
+}
+
+// Weights of the projections do not matter: whatever they are made to give, the norm brings back to its size.
+TEST_F(ModelCertificate, NormsOfQueriesAndKeysBoundTheirScores) {
+  for (const NamedArchitecture& c : normalizing_architectures()) {
+    SCOPED_TRACE(c.name);
+    const model::Model model = open(c.tiny);
+    for (const HeadCertificate& head : audit::certify_heads(model, {.threads = 1})) {
+      EXPECT_FALSE(head.vocabulary_spread || head.attained);
+      EXPECT_LE(head.norm_reached, head.norm_spread);
+      // Where each head has a norm of its own, only the angles of a slow pair may keep an input from it; a norm of
+      // all heads together leaves one head what the others do not take.
+      EXPECT_GE(head.norm_reached, (c.tiny.olmo2() ? 0.05 : 0.7) * head.norm_spread) << head.layer << " " << head.head;
+    }
+  }
+}
+
+TEST_F(ModelCertificate, RefusesQueriesThatGrowWithTheirPosition) {
+  const auto grow = [](GgufWriter& file) {
+    file.add("mistral3.attention.temperature_scale", 0.1f);
+    file.add("mistral3.rope.scaling.original_context_length", std::uint32_t{16});
+  };
+  const model::Model model = open({.name = "mistral3", .more = grow});
+  EXPECT_THROW(audit::certify_heads(model, {.threads = 1}), Error);
 }
 
 TEST_F(ModelCertificate, IsTheSameForAnyNumberOfThreads) {

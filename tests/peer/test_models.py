@@ -20,7 +20,8 @@ def test_logits_are_those_of_transformers(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "llama, tied", "llama with heads wider than its width", "llama 3", "llama, yarn",
-                                  "qwen2", "gemma", "gemma2 with the scale that GGUF files imply"])
+                                  "qwen2", "gemma", "gemma2 with the scale that GGUF files imply", "qwen3", "gemma3", "smollm3",
+                                  "ministral3", "olmo2", "olmo3", "granite", "phi3", "phi4-mini"])
 def test_a_gguf_file_of_the_model_gives_the_same_logits_and_so_does_llama_cpp(name, tmp_path):
     tokens, wanted = make(name, tmp_path / "model")
     file = tmp_path / "model.gguf"
@@ -31,6 +32,12 @@ def test_a_gguf_file_of_the_model_gives_the_same_logits_and_so_does_llama_cpp(na
     with llama_cpp.Model(file) as model, model.context(64, cache="f32", flash_attention=False) as context:
         peer = context.logits(tokens)
     assert numpy.abs(peer - wanted).max() <= 1e-2 * scale
+
+
+def test_longrope_has_other_divisors_within_its_original_length(tmp_path):
+    tokens, wanted = make("phi4-mini", tmp_path / "model", length=20)
+    bar = 1e-4 * (wanted.max() - wanted.min())
+    assert numpy.abs(ours(tmp_path / "model", tokens, tmp_path) - wanted).max() <= bar
 
 
 SCALINGS = {

@@ -1,6 +1,7 @@
 """A tiny model that transformers saved, as the GGUF file that llama.cpp's conversion makes of it: names, order of rows,
 transposed and shifted weights."""
 import json
+import math
 
 import gguf
 import numpy
@@ -12,10 +13,15 @@ LAYER = {
     "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
 }
-GEMMA2 = LAYER | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
-                  "post_feedforward_layernorm": "post_ffw_norm"}
+LAYER |= {"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+          "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up"}
+NORMS_AFTER = LAYER | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+                       "post_feedforward_layernorm": "post_ffw_norm"}
 GPT2 = {"attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
         "ln_1": "attn_norm", "ln_2": "ffn_norm"}
+# config.json's model_type where GGUF's architecture has another name.
+ARCHITECTURES = {"gemma3_text": "gemma3", "ministral3": "mistral3", "olmo3": "olmo2"}
+INTERLEAVED = ("llama", "smollm3", "ministral3", "granite")
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
          "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
 
@@ -25,7 +31,8 @@ def new_name(name, kind):
     if part in WHOLE:
         return f"{WHOLE[part]}.{suffix}"
     _, _, layer, rest = part.split(".", 3)
-    names = {"gpt2": GPT2, "gemma2": GEMMA2}.get(kind, LAYER)
+    names = {"gpt2": GPT2, "gemma2": NORMS_AFTER, "gemma3_text": NORMS_AFTER, "olmo2": NORMS_AFTER,
+             "olmo3": NORMS_AFTER}.get(kind, LAYER)
     return f"blk.{layer}.{names[rest]}.{suffix}"
 
 
@@ -40,9 +47,9 @@ def converted(name, weight, config):
         return weight.T
     if kind.startswith("gemma") and "norm" in name:
         return weight + 1
-    if kind == "llama" and "q_proj" in name:
+    if kind in INTERLEAVED and "q_proj" in name:
         return interleaved(weight, config["num_attention_heads"])
-    if kind == "llama" and "k_proj" in name:
+    if kind in INTERLEAVED and "k_proj" in name:
         return interleaved(weight, config["num_key_value_heads"])
     return weight
 
@@ -67,15 +74,37 @@ def llama3_divisors(config, rope):
     return numpy.array(divisors, numpy.float32)
 
 
+def add_longrope(writer, config, rope):
+    original = config["original_max_position_embeddings"]
+    longer = config["max_position_embeddings"] / original
+    writer.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE)
+    writer.add_rope_scaling_orig_ctx_len(original)
+    writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(longer) / math.log(original)))
+    writer.add_tensor("rope_factors_long.weight", numpy.array(rope["long_factor"], numpy.float32))
+    writer.add_tensor("rope_factors_short.weight", numpy.array(rope["short_factor"], numpy.float32))
+
+
 def add_rope(writer, config):
     rope = config.get("rope_parameters") or {}
+    if "full_attention" in rope:
+        if config["model_type"] == "gemma3_text":
+            writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+        rope = rope["full_attention"]
     width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    writer.add_rope_dimension_count(width)
+    writer.add_rope_dimension_count(int(width * rope.get("partial_rotary_factor", 1.0)))
     writer.add_rope_freq_base(rope.get("rope_theta", 10000.0))
     if rope.get("rope_type") == "yarn":
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    if rope.get("mscale_all_dim"):
+        writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
+        writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
+    if rope.get("rope_type") == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
+    if rope.get("rope_type") == "longrope":
+        add_longrope(writer, config, rope)
     if rope.get("rope_type") == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(config, rope))
 
@@ -102,13 +131,21 @@ def add_sizes(writer, config):
     if config["model_type"] == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    if config["model_type"] in ("gemma2", "gemma3_text", "olmo3"):
         writer.add_sliding_window(config["sliding_window"])
+    if config["model_type"] == "olmo3":
+        writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config["layer_types"]])
+    if config["model_type"] == "granite":
+        writer.add_embedding_scale(config["embedding_multiplier"])
+        writer.add_attention_scale(config["attention_multiplier"])
+        writer.add_residual_scale(config["residual_multiplier"])
+        writer.add_logit_scale(config["logits_scaling"])
     add_rope(writer, config)
 
 
 def write(folder, file):
     config = json.loads((folder / "config.json").read_text())
-    writer = gguf.GGUFWriter(file, config["model_type"])
+    writer = gguf.GGUFWriter(file, ARCHITECTURES.get(config["model_type"], config["model_type"]))
     add_sizes(writer, config)
     writer.add_vocab_size(config["vocab_size"])
     writer.add_tokenizer_model("no_vocab")

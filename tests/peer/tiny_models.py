@@ -17,6 +17,13 @@ LLAMA = dict(vocab_size=VOCABULARY, hidden_size=48, intermediate_size=80, num_hi
 GEMMA = dict(vocab_size=VOCABULARY, hidden_size=48, intermediate_size=80, num_hidden_layers=4, num_attention_heads=4,
              num_key_value_heads=2, head_dim=16, max_position_embeddings=64)
 
+# Every sixth of Gemma 3's layers sees everything.
+GEMMA3 = GEMMA | dict(num_hidden_layers=7)
+DEEPER = LLAMA | dict(num_hidden_layers=5)
+SPECIAL = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # the defaults lie beyond the vocabulary
+MINISTRAL = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16,
+             "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3}
+
 
 def rope(**words):
     return {"rope_parameters": {"rope_theta": 10000.0, **words}}
@@ -51,10 +58,36 @@ MODELS = {
         **GEMMA, query_pre_attn_scalar=16, sliding_window=6, attn_logit_softcapping=3.0, final_logit_softcapping=2.0),
     "gemma2 without caps": transformers.Gemma2Config(**GEMMA, query_pre_attn_scalar=16, sliding_window=6,
                                                      attn_logit_softcapping=None, final_logit_softcapping=None),
+    "qwen3": transformers.Qwen3Config(**LLAMA, head_dim=16),
+    "qwen3 with biases and windows": transformers.Qwen3Config(
+        **LLAMA, head_dim=8, attention_bias=True, use_sliding_window=True, sliding_window=9, max_window_layers=1),
+    "gemma3": transformers.Gemma3TextConfig(**GEMMA3, query_pre_attn_scalar=16, sliding_window=6),
+    "gemma3, stretched, with a scale and a cap": transformers.Gemma3TextConfig(
+        **GEMMA3, query_pre_attn_scalar=24, sliding_window=6, final_logit_softcapping=2.0, rope_parameters={
+            "sliding_attention": {"rope_type": "default", "rope_theta": 700.0},
+            "full_attention": {"rope_type": "linear", "factor": 2.5, "rope_theta": 50000.0}}),
+    "smollm3": transformers.SmolLM3Config(**DEEPER, **SPECIAL),
+    "smollm3 that lists its layers": transformers.SmolLM3Config(**LLAMA, **SPECIAL, no_rope_layers=[0, 1, 0]),
+    "ministral3": transformers.Ministral3Config(**LLAMA, head_dim=8, rope_parameters=MINISTRAL),
+    "ministral3 with a magnitude": transformers.Ministral3Config(
+        **LLAMA, head_dim=8, rope_parameters=MINISTRAL | {"mscale": 1.5, "mscale_all_dim": 0.5}),
+    "olmo2": transformers.Olmo2Config(**LLAMA),
+    "olmo3": transformers.Olmo3Config(**DEEPER, sliding_window=6, rope_parameters={
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+        "full_attention": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+                           "original_max_position_embeddings": 16}}),
+    "granite": transformers.GraniteConfig(**LLAMA, embedding_multiplier=3.0, logits_scaling=2.5, residual_multiplier=0.4,
+                                          attention_multiplier=0.2),
+    "phi3": transformers.Phi3Config(**LLAMA, **SPECIAL),
+    "phi3 with a window": transformers.Phi3Config(**LLAMA, **SPECIAL, sliding_window=7),
+    "phi4-mini": transformers.Phi3Config(
+        **LLAMA, **SPECIAL, head_dim=8, original_max_position_embeddings=24, tie_word_embeddings=True, rope_parameters={
+            "rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.75,
+            "short_factor": [1.0, 1.2, 1.5], "long_factor": [1.1, 3.0, 7.0]}),
 }
 
 
-def make(name, folder):
+def make(name, folder, length=LENGTH):
     """A model with weights large enough that every part shows in the logits, saved; and the logits it gives."""
     config = MODELS[name]
     config.attn_implementation = "eager"
@@ -67,7 +100,7 @@ def make(name, folder):
             else:
                 weight.copy_(torch.randn_like(weight) / weight.shape[-1] ** 0.5 * (3 if "embed" in part else 1.5))
     model.save_pretrained(folder, safe_serialization=True)
-    tokens = torch.randint(0, VOCABULARY, (LENGTH,))
+    tokens = torch.randint(0, VOCABULARY, (length,))
     with torch.no_grad():
         logits = model(tokens[None]).logits[0]
     return tokens.tolist(), logits.numpy()

@@ -20,7 +20,7 @@ struct PlainSide {
 class PlainScores {
  public:
   PlainScores(const model::Model& model, std::int64_t layer, std::int64_t head)
-      : c_(model.configuration()), norm_(model.weights().layers[std::size_t(layer)].attention_norm) {
+      : c_(model.configuration()), norm_(*model.weights().layers[std::size_t(layer)].attention_norm) {
     const auto& parts = model.weights().layers[std::size_t(layer)].query_key_value;
     const std::int64_t kv = head * c_.kv_heads / c_.heads;
     const bool one = parts.size() == 1;

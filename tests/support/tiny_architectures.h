@@ -12,7 +12,7 @@
 namespace sharpmax::test {
 
 struct TinyArchitecture {
-  std::string name = "llama";  // llama, qwen2, gpt2, gemma, gemma2
+  std::string name = "llama";  // llama, qwen2, qwen3, gpt2, gemma, gemma2, gemma3, olmo2
   std::uint32_t layers = 2, heads = 4, kv_heads = 2, head_width = 16, width = 40, hidden = 48, context = 48,
                 vocabulary = 60;
   std::uint32_t turned = 16;  // features of a head that are rotary
@@ -22,6 +22,8 @@ struct TinyArchitecture {
   std::function<void(GgufWriter&)> more = {};
 
   bool gpt2() const { return name == "gpt2"; }
+  bool olmo2() const { return name == "olmo2"; }
+  bool normalizes_heads() const { return name == "qwen3" || name == "gemma3"; }
 
   void write(const std::filesystem::path& path, std::uint64_t seed = 1) const {
     Random random(seed);
@@ -41,8 +43,11 @@ struct TinyArchitecture {
       tensor(part + ".weight", {rows, columns}, 0.0, 1.5 / std::sqrt(columns));
       if (biased) tensor(part + ".bias", {rows}, 0.2 * bias, bias);
     };
+    const auto norm_of = [&](const std::string& part, std::uint32_t features) {
+      tensor(part + ".weight", {features}, 1.0, 0.3);
+    };
     const auto norm = [&](const std::string& part) {
-      tensor(part + ".weight", {width}, 1.0, 0.3);
+      norm_of(part, width);
       if (gpt2()) tensor(part + ".bias", {width}, 0.1, 0.3);
     };
     projection("token_embd", vocabulary, width, false);
@@ -51,7 +56,9 @@ struct TinyArchitecture {
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
       const std::string block = "blk." + std::to_string(layer) + ".";
       const std::uint32_t queries = heads * head_width, keys = (gpt2() ? heads : kv_heads) * head_width;
-      norm(block + "attn_norm");
+      if (!olmo2()) norm(block + "attn_norm");
+      if (olmo2()) norm_of(block + "attn_q_norm", queries), norm_of(block + "attn_k_norm", keys);
+      if (normalizes_heads()) norm_of(block + "attn_q_norm", head_width), norm_of(block + "attn_k_norm", head_width);
       if (gpt2()) {
         projection(block + "attn_qkv", queries + 2 * keys, width, true);
       } else {
@@ -61,10 +68,10 @@ struct TinyArchitecture {
         projection(block + "ffn_gate", hidden, width, false);
       }
       projection(block + "attn_output", width, queries, gpt2());
-      norm(block + "ffn_norm");
+      if (!olmo2()) norm(block + "ffn_norm");
       projection(block + "ffn_up", hidden, width, gpt2());
       projection(block + "ffn_down", width, hidden, gpt2());
-      if (name == "gemma2") norm(block + "post_attention_norm"), norm(block + "post_ffw_norm");
+      if (name == "gemma2" || name == "gemma3" || olmo2()) norm(block + "post_attention_norm"), norm(block + "post_ffw_norm");
     }
     if (more) more(file);
     put(path, file.bytes());
@@ -93,6 +100,7 @@ struct TinyArchitecture {
       file.add("gemma2.final_logit_softcapping", 9.0f);
       file.add("gemma2.attention.sliding_window", std::uint32_t{7});
     }
+    if (name == "gemma3") file.add("gemma3.attention.sliding_window", std::uint32_t{7});
   }
 };
 
@@ -113,6 +121,14 @@ inline std::vector<NamedArchitecture> tiny_architectures() {
           {"gpt2, large biases", {.name = "gpt2", .bias = 8}},
           {"gemma", {.name = "gemma"}},
           {"gemma2", {.name = "gemma2"}}};
+}
+
+// Those that normalize queries and keys.
+inline std::vector<NamedArchitecture> normalizing_architectures() {
+  return {{"qwen3", {.name = "qwen3"}},
+          {"qwen3, half of it turned, yarn", {.name = "qwen3", .turned = 8, .yarn = 4}},
+          {"gemma3", {.name = "gemma3"}},
+          {"olmo2", {.name = "olmo2"}}};
 }
 
 }  // namespace sharpmax::test

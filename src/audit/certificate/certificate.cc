@@ -147,7 +147,7 @@ Extremes extremes_of(const model::Model& model, const FoldedHead& head, const st
   const std::vector<double> query = project(head, head.query, unit_inputs(model, {token}));
   const std::vector<double> rows = project(head, head.key, unit_inputs(model, keys));
   const std::vector<double> own = project(head, head.key, unit_inputs(model, {token}));
-  const auto frequencies = model::rope_frequencies(model.configuration().rope).per_position;
+  const auto frequencies = model::rope_frequencies(*model.configuration().rope_of(0)).per_position;  // of layer 0
   const double scale = model.configuration().attention_scale;
   const auto count = static_cast<std::int64_t>(keys.size());
   Extremes found;
@@ -235,7 +235,8 @@ class Meter {
 };
 
 bool tokens_are_all_that_enters(const model::Model& model) {
-  return model.configuration().rope.features > 0 && !model.weights().positions;
+  const model::Configuration& c = model.configuration();
+  return c.rope_of(0) && !model.weights().positions && c.query_key_norm == model::QueryKeyNorm::none;
 }
 
 // Multiplications, roughly.
@@ -267,6 +268,11 @@ void certify_vocabulary(const model::Model& model, const CertificateSettings& se
 
 std::vector<HeadCertificate> certify_heads(const model::Model& model, const CertificateSettings& settings) {
   const model::Configuration& c = model.configuration();
+  if (c.query_growth.beta != 0)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{}: queries grow with their position (1 + {} ln(1 + position / {})), so no bound of the "
+                            "spread holds at every length",
+                            model.name(), c.query_growth.beta, c.query_growth.length));
   const int threads = threads_for(settings.threads);
   const SerialBlas serial;
   const std::int64_t heads = c.layers * c.heads;
@@ -280,9 +286,16 @@ std::vector<HeadCertificate> certify_heads(const model::Model& model, const Cert
     head.layer = index / c.heads;
     head.head = index % c.heads;
     head.window = c.windows[static_cast<std::size_t>(head.layer)];
-    const FoldedHead folded = fold_head(model, head.layer, head.head);
-    head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
-    head.norm_reached = reached_spread(folded, c.rope);
+    if (c.query_key_norm != model::QueryKeyNorm::none) {
+      const NormalizedHead normalized = normalized_head(model, head.layer, head.head);
+      head.norm_spread = capped_spread(normalized.bound, c.attention_cap);
+      head.norm_reached = normalized.reached;
+    } else {
+      const FoldedHead folded = fold_head(model, head.layer, head.head);
+      const model::Rope* const rope = c.rope_of(head.layer);
+      head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
+      head.norm_reached = reached_spread(folded, rope ? *rope : model::Rope{});
+    }
     meter.advance(norm_work(c));
   });
   if (!by_vocabulary) return certificates;

@@ -13,6 +13,8 @@
 
 namespace sharpmax::audit {
 
+inline constexpr double kFloat = 0x1p-24, kHalf = 0x1p-11;  // one rounding to float32, to float16
+
 struct FoldedSide {
   std::vector<double> matrix;  // [feature, width]
   std::vector<double> offset;  // [feature]
@@ -31,7 +33,8 @@ struct FoldedHead {
   FoldedSide query, key;
 };
 
-// Error{bad_file} where the head's weights hold NaN or infinities.
+// Of a model whose queries and keys are not normalized. Error{bad_file} where the head's weights hold NaN or
+// infinities.
 FoldedHead fold_head(const model::Model& model, std::int64_t layer, std::int64_t head);
 
 }  // namespace sharpmax::audit

@@ -3,6 +3,7 @@
 
 #include "audit/certificate/folded_head.h"
 #include "model/architecture/configuration.h"
+#include "model/transformer/model.h"
 
 namespace sharpmax::audit {
 
@@ -26,5 +27,13 @@ double capped_spread(double spread, double cap);
 // keys in turn, at the best offsets of a few hundred. After the soft cap. Whether any text makes such inputs
 // is another question.
 double reached_spread(const FoldedHead& head, const model::Rope& rope);
+
+// Heads whose queries and keys are normalized before they are turned (QueryKeyNorm): the weights of those two
+// norms are all that bounds their scores.
+struct NormalizedHead {
+  double bound = 0.0;    // as norm_bound(): no row spreads further
+  double reached = 0.0;  // by one query and two keys, as reached_spread()
+};
+NormalizedHead normalized_head(const model::Model& model, std::int64_t layer, std::int64_t head);
 
 }  // namespace sharpmax::audit

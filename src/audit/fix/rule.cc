@@ -212,6 +212,7 @@ std::optional<std::string> positions(const model::RopeScaling& s, const model::C
           s.factor, s.original_length, s.beta_fast, s.beta_slow);
     }
     case Kind::llama3:
+    case Kind::longrope:
       break;
   }
   return std::nullopt;
@@ -222,6 +223,9 @@ std::optional<std::string> positions(const model::RopeScaling& s, const model::C
 std::optional<std::string> llama_cpp_setting(const RuleTable& rule, const model::Configuration& c) {
   const auto beta = common_beta(rule.normalizers);
   if (!beta || *beta <= 0) return std::nullopt;
+  // llama.cpp's options are about one rope of all layers.
+  for (std::int64_t layer = 0; layer < c.layers; ++layer)
+    if (c.rope_of(layer) != &c.rope) return std::nullopt;
   std::string setting;
   Kind kind = c.rope.scaling.kind;
   if (!rule.rope.empty()) {

@@ -222,7 +222,7 @@ std::string proved_sentence(const ModelBoundResult& result) {
 }
 
 // The second: how much of that is slack.
-std::string attained_sentence(const ModelBoundResult& result) {
+std::string attained_sentence(const ModelBoundResult& result, const model::Configuration& c) {
   std::int64_t heads = 0, sharp = 0, length = 0;
   for (const HeadBound& head : result.heads)
     if (head.attained) {
@@ -230,6 +230,11 @@ std::string attained_sentence(const ModelBoundResult& result) {
       sharp += head.attained->peak > result.peak;
       length = std::max(length, head.attained->length);
     }
+  if (heads == 0 && c.query_key_norm != model::QueryKeyNorm::none)
+    return fmt::format("Queries and keys are normalized{}, and the weights of these norms bound every head.",
+                       c.query_key_norm == model::QueryKeyNorm::width ? ", all heads together" : "");
+  if (heads == 0 && c.rope.features > 0)
+    return "Positions do not enter layer 0, so its heads, too, are bounded by norms alone.";
   if (heads == 0)
     return "Positions are learned and enter layer 0 with the tokens, so its heads, too, are bounded by norms "
            "alone.";
@@ -279,7 +284,7 @@ ModelBoundResult bound_model(const ModelBoundRequest& request, Listener& listene
     result.heads.push_back(bound_of(*model, head, result));
   result.seconds = seconds();
   listener.on_progress("");
-  result.verdict = proved_sentence(result) + " " + attained_sentence(result);
+  result.verdict = proved_sentence(result) + " " + attained_sentence(result, model->configuration());
   if (!request.file.json.empty()) write_text(request.file.json, results_text(to_json(result)));
   return result;
 }

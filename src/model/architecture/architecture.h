@@ -4,7 +4,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,10 +19,11 @@ namespace sharpmax::model {
 // refusal says where the setting stands and what was expected.
 
 // A setting's name in each kind of file: GGUF's without the architecture's prefix, config.json's as a path
-// ("rope_parameters.rope_theta"). Of several names the first that is there counts.
+// ("rope_parameters.rope_theta"), looked for in its text_config first where it has one, as models that see
+// images do. Of several names the first that is there counts.
 struct SettingName {
   std::string_view gguf;
-  std::initializer_list<std::string_view> folder;
+  std::vector<std::string> folder;
 };
 
 class Settings {
@@ -39,6 +39,9 @@ class Settings {
   std::optional<bool> boolean(const SettingName& name) const;
   std::optional<std::string> text(const SettingName& name) const;
   std::optional<std::vector<std::string>> texts(const SettingName& name) const;
+  // Whole numbers or booleans (0 and 1); nothing where there is one number instead of a list.
+  std::optional<std::vector<std::int64_t>> integers(const SettingName& name) const;
+  std::optional<std::vector<double>> numbers(const SettingName& name) const;
 
   // At least 1 and at most 2^31: a size that can be multiplied without overflow.
   std::int64_t size(const SettingName& name) const;
@@ -58,6 +61,9 @@ class Settings {
 // Rotary positions as the file has them.
 
 Rope read_rope(const Settings& settings, RotationPairs pairs, const Configuration& configuration);
+// That of layers with a window, after the other is known: `base` where the file does not say, and no scaling
+// but what it says of these layers.
+Rope read_window_rope(const Settings& settings, const Configuration& configuration, double base);
 
 // An architecture is a description: which parts it has, what its file calls them, and what is peculiar to it.
 // One file in family/ is one architecture; the forward pass knows none of them by name.
@@ -67,8 +73,9 @@ struct PartNames {
   std::vector<std::string_view> prefixes = {
       ""};  // the first under which the embedding is found is the file's own
   std::string_view embedding, positions, final_norm, head;
-  std::string_view attention_norm, query, key, value, query_key_value, attention_out, after_attention_norm;
-  std::string_view feed_forward_norm, gate, up, down, after_feed_forward_norm;
+  std::string_view attention_norm, query, key, value, query_key_value, query_norm, key_norm, attention_out,
+      after_attention_norm;
+  std::string_view feed_forward_norm, gate, up, gate_up, down, after_feed_forward_norm;
 };
 
 enum class Presence { absent, required, where_present };
@@ -81,7 +88,9 @@ struct Architecture {
   NormKind norm = NormKind::root_mean_square;
   Activation activation = Activation::silu;  // where the file does not say
   bool gated = true;
+  bool norm_before = true;
   bool norm_after = false;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   bool learned_positions = false;
   Presence query_key_value_bias = Presence::absent;
   Presence attention_out_bias = Presence::absent;
@@ -108,13 +117,30 @@ Configuration read_configuration(const ModelFile& file);
 
 // What several architectures have in common.
 
-PartNames gguf_names();    // of Llama's relatives
+// Of Llama's relatives, with the parts that only some of them have.
+PartNames gguf_names();
 PartNames folder_names();  // the same as Hugging Face names them
+
+// Gemma 2 and its relatives: norms before and after both parts.
+PartNames folder_names_with_norms_after();
+// Of Gemma 2 and 3. GGUF files do not store what scores are scaled by: all sizes use the width of a head but
+// the largest, which is known by its number of layers.
+double attention_scale_of_gemma(const Configuration& configuration, const Settings& settings,
+                                std::int64_t layers_of_largest);
 
 // "sliding_window" for every layer, where the file has one.
 void read_one_window(Configuration& configuration, const Settings& settings);
+// As Qwen 2 has them: layers from max_window_layers on, and only where the file says so.
+void read_late_windows(Configuration& configuration, const Settings& settings);
 // "layer_types" of config.json; false: there are none.
 bool read_layer_types(Configuration& configuration, const Settings& settings);
+// The window of config.json or GGUF metadata on all layers but every `period`-th, unless the file says which
+// layers have it.
+void read_windows_but_every(Configuration& configuration, const Settings& settings, std::int64_t period);
+// Error{bad_file} unless a list of the file has one entry a layer.
+void check_one_a_layer(const Settings& settings, std::string_view name, std::size_t entries, std::int64_t layers);
+// A number that is there and positive, or `otherwise`.
+double positive_or(const Settings& settings, const SettingName& name, double otherwise);
 // A soft cap: 0 where the file has none, refused where it is negative or not finite.
 double cap_of(const Settings& settings, const SettingName& name);
 // The model asks for something that does not run here.

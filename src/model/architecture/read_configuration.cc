@@ -1,180 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/in_quotes.h"
 #include "model/architecture/architecture.h"
 #include "model/architecture/configuration.h"
 #include "model/architecture/family_list.h"
-#include "model/tensor/stored_tensor.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {
-namespace {
-
-using Kind = RopeScaling::Kind;
-
-[[noreturn]] void refuse(const Settings& settings, const std::string& what,
-                         ErrorCode code = ErrorCode::bad_file) {
-  throw Error(code, fmt::format("{}: rotary positions: {}", name_of(settings.file()), what));
-}
-
-Kind kind_of(const Settings& settings) {
-  const std::string name =
-      settings
-          .text({"rope.scaling.type",
-                 {"rope_parameters.rope_type", "rope_scaling.rope_type", "rope_scaling.type"}})
-          .value_or("default");
-  if (name == "default" || name == "none") return Kind::none;
-  if (name == "linear") return Kind::linear;
-  if (name == "yarn") return Kind::yarn;
-  if (name == "llama3") return Kind::llama3;
-  refuse(settings, fmt::format("scaling {} is not one of linear, yarn and llama3", in_quotes(name)),
-         ErrorCode::unsupported);
-}
-
-RopeScaling scaling_of(const Settings& settings, std::int64_t context) {
-  RopeScaling s;
-  s.kind = kind_of(settings);
-  const auto number = [&](const SettingName& name, double otherwise) {
-    const double value = settings.number(name).value_or(otherwise);
-    if (!std::isfinite(value) || value < 0) refuse(settings, fmt::format("{} is {}", name.gguf, value));
-    return value;
-  };
-  // Older files have one number and no kind.
-  if (const auto old = settings.number({"rope.scale_linear", {}});
-      old && *old != 1.0 && s.kind == Kind::none) {
-    s.kind = Kind::linear;
-    s.factor = *old;
-  }
-  if (s.kind == Kind::none) return s;
-  s.factor = number({"rope.scaling.factor", {"rope_parameters.factor", "rope_scaling.factor"}}, s.factor);
-  if (!(s.factor > 0)) refuse(settings, "the factor must be positive");
-  s.original_length = number(
-      {"rope.scaling.original_context_length",
-       {"rope_parameters.original_max_position_embeddings", "rope_scaling.original_max_position_embeddings"}},
-      static_cast<double>(context));
-  s.attention_factor = number(
-      {"rope.scaling.attn_factor", {"rope_parameters.attention_factor", "rope_scaling.attention_factor"}}, 0);
-  s.beta_fast =
-      number({"rope.scaling.yarn_beta_fast", {"rope_parameters.beta_fast", "rope_scaling.beta_fast"}}, 32);
-  s.beta_slow =
-      number({"rope.scaling.yarn_beta_slow", {"rope_parameters.beta_slow", "rope_scaling.beta_slow"}}, 1);
-  s.whole_bounds =
-      settings.boolean({"", {"rope_parameters.truncate", "rope_scaling.truncate"}}).value_or(true);
-  s.low_frequency_factor =
-      number({"", {"rope_parameters.low_freq_factor", "rope_scaling.low_freq_factor"}}, 1);
-  s.high_frequency_factor =
-      number({"", {"rope_parameters.high_freq_factor", "rope_scaling.high_freq_factor"}}, 4);
-  if (!(s.original_length >= 1)) refuse(settings, "the original length must be at least 1");
-  if (s.kind == Kind::llama3 && !(s.high_frequency_factor > s.low_frequency_factor))
-    refuse(settings, "high_freq_factor must be above low_freq_factor");
-  return s;
-}
-
-std::vector<float> divisors_of(const Settings& settings, std::int64_t pairs) {
-  const StoredTensor* tensor = find_tensor(settings.file(), "rope_freqs.weight");
-  if (!settings.from_gguf() || !tensor) return {};
-  if (tensor->shape != std::vector<std::int64_t>{pairs} || layout_of(tensor->type).block != 1)
-    refuse(settings, fmt::format("rope_freqs.weight at byte {} must be {} floats", tensor->offset, pairs));
-  std::vector<float> divisors(static_cast<std::size_t>(pairs));
-  dequantize(tensor->type, tensor->bytes.data(), pairs, divisors.data());
-  for (const float d : divisors)
-    if (!(d > 0) || !std::isfinite(d))
-      refuse(settings, fmt::format("rope_freqs.weight at byte {} holds {}; positive numbers were expected",
-                                   tensor->offset, d));
-  return divisors;
-}
-
-}  // namespace
-
-Rope read_rope(const Settings& settings, RotationPairs pairs, const Configuration& c) {
-  Rope rope;
-  rope.pairs = pairs;
-  const double part =
-      settings.number({"", {"rope_parameters.partial_rotary_factor", "partial_rotary_factor"}}).value_or(1.0);
-  if (!(part > 0 && part <= 1))
-    refuse(settings, fmt::format("partial_rotary_factor is {}, not in (0, 1]", part));
-  const auto turned = static_cast<std::int64_t>(part * static_cast<double>(c.head_width));
-  rope.features = settings.size_or({"rope.dimension_count", {}}, turned);
-  if (rope.features < 2 || rope.features % 2 != 0 || rope.features > c.head_width)
-    refuse(settings,
-           fmt::format("{} features of a head of {} cannot be turned in pairs", rope.features, c.head_width));
-  rope.base =
-      settings.number({"rope.freq_base", {"rope_parameters.rope_theta", "rope_theta"}}).value_or(10000.0);
-  if (!(rope.base > 1) || !std::isfinite(rope.base))
-    refuse(settings, fmt::format("the base is {}; a number above 1 was expected", rope.base));
-  rope.scaling = scaling_of(settings, c.context);
-  rope.divisors = divisors_of(settings, rope.features / 2);
-  return rope;
-}
-
-namespace {
-
-[[noreturn]] void refuse(std::string_view text, std::string_view wanted) {
-  throw Error(ErrorCode::bad_argument, fmt::format("rope scaling {}: {}", in_quotes(text), wanted));
-}
-
-double number_in(std::string_view text, std::string_view part) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-  if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(value) || value <= 0)
-    refuse(text, fmt::format("{} is not a positive number", in_quotes(part)));
-  return value;
-}
-
-RopeScaling::Kind kind_in(std::string_view text, std::string_view name) {
-  using enum RopeScaling::Kind;
-  if (name == "none") return none;
-  if (name == "linear") return linear;
-  if (name == "ntk") return ntk;
-  if (name == "yarn") return yarn;
-  refuse(text, "none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR was expected");
-}
-
-void set_value(RopeScaling& scaling, std::string_view text, std::string_view name, double value) {
-  if (name == "factor") {
-    scaling.factor = value;
-    return;
-  }
-  double* const field = scaling.kind != RopeScaling::Kind::yarn ? nullptr
-                        : name == "original"                    ? &scaling.original_length
-                        : name == "attention"                   ? &scaling.attention_factor
-                        : name == "beta_fast"                   ? &scaling.beta_fast
-                        : name == "beta_slow"                   ? &scaling.beta_slow
-                                                                : nullptr;
-  if (!field) refuse(text, fmt::format("there is no {} to set here", in_quotes(name)));
-  *field = value;
-}
-
-}  // namespace
-
-RopeScaling parse_rope_scaling(std::string_view text, std::int64_t trained) {
-  RopeScaling scaling;
-  const std::size_t colon = text.find(':');
-  scaling.kind = kind_in(text, text.substr(0, colon));
-  scaling.original_length = static_cast<double>(trained);
-  if (scaling.kind == RopeScaling::Kind::none) {
-    if (colon != std::string_view::npos) refuse(text, "none has nothing to set");
-    return {};
-  }
-  std::string_view rest = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  bool has_factor = false;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    const std::size_t equals = part.find('=');
-    const std::string_view name = equals == std::string_view::npos ? "factor" : part.substr(0, equals);
-    set_value(scaling, text, name,
-              number_in(text, equals == std::string_view::npos ? part : part.substr(equals + 1)));
-    has_factor |= name == "factor";
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
-  }
-  if (!has_factor) refuse(text, "a factor was expected, as in linear:2");
-  return scaling;
-}
 
 std::span<const Architecture* const> architectures() {
   static const std::vector<const Architecture*> all = [] {
@@ -236,13 +71,25 @@ void read_sizes(Configuration& c, const Settings& settings) {
   c.hidden = settings.size_or({"feed_forward_length", {"intermediate_size", "n_inner"}}, 4 * c.width);
 }
 
-double positive_number(const Settings& settings, const SettingName& name, double otherwise) {
-  const double value = settings.number(name).value_or(otherwise);
-  if (!(value > 0) || !std::isfinite(value))
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number was expected",
-                                                 name_of(settings.file()), name.gguf, value));
-  return value;
-}
+// Architectures that people run and that are refused, by the names of GGUF and Hugging Face.
+struct Foreign {
+  std::vector<std::string_view> names;
+  std::string_view has;
+};
+const Foreign kForeign[] = {
+    {{"llama4", "llama4_text"}, "attention in chunks and a mixture of experts"},
+    {{"gemma3n", "gemma3n_text"}, "embeddings per layer and several streams of features"},
+    {{"gemma4", "gemma4_text"}, "heads of several widths and keys shared between layers"},
+    {{"qwen2moe", "qwen2_moe", "qwen3moe", "qwen3_moe", "mixtral", "granitemoe", "olmoe"}, "a mixture of experts"},
+    {{"gpt-oss", "gpt_oss"}, "a mixture of experts and learned sinks"},
+    {{"qwen3next", "qwen3_next", "qwen35", "qwen35moe", "qwen3_5", "qwen3_5_text"}, "gated delta nets"},
+    {{"deepseek2", "deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"}, "latent attention (MLA)"},
+    {{"mamba", "mamba2", "falcon_mamba", "rwkv6", "rwkv7"}, "a recurrent state instead of attention"},
+    {{"granitehybrid", "granitemoehybrid", "jamba", "bamba", "nemotron_h", "falcon_h1", "zamba2"},
+     "Mamba layers beside attention"},
+    {{"lfm2", "lfm2moe", "lfm2_moe"}, "convolutions beside attention"},
+    {{"glm4", "glm4moe", "glm4_moe"}, "a rotation of half of each head in an order of its own"},
+};
 
 const Architecture* find_architecture(const Settings& settings) {
   const std::string name = settings.architecture();
@@ -257,9 +104,14 @@ const Architecture* find_architecture(const Settings& settings) {
 
 const Architecture& architecture_of(const Settings& settings) {
   if (const Architecture* known = find_architecture(settings)) return *known;
-  throw Error(ErrorCode::unsupported, fmt::format("{}: the architecture is {}; the ones that run here are {}",
-                                                  name_of(settings.file()),
-                                                  in_quotes(settings.architecture()), known_architectures()));
+  const std::string name = settings.architecture();
+  std::string why;
+  for (const Foreign& foreign : kForeign)
+    if (std::find(foreign.names.begin(), foreign.names.end(), name) != foreign.names.end())
+      why = fmt::format(" It has {}, which sharpmax does not have.", foreign.has);
+  throw Error(ErrorCode::unsupported,
+              fmt::format("{}: the architecture is {}; the ones that run here are {}.{}", name_of(settings.file()),
+                          in_quotes(name), known_architectures(), why));
 }
 
 }  // namespace
@@ -281,13 +133,16 @@ Configuration read_configuration(const ModelFile& file) {
   read_sizes(c, settings);
   c.norm = architecture.norm;
   c.epsilon = c.norm == NormKind::layer
-                  ? positive_number(settings, {"attention.layer_norm_epsilon", {"layer_norm_epsilon"}}, 1e-5)
-                  : positive_number(settings, {"attention.layer_norm_rms_epsilon", {"rms_norm_eps"}}, 1e-6);
+                  ? positive_or(settings, {"attention.layer_norm_epsilon", {"layer_norm_epsilon"}}, 1e-5)
+                  : positive_or(settings, {"attention.layer_norm_rms_epsilon", {"rms_norm_eps"}}, 1e-6);
   c.activation = activation_of(architecture, settings);
   c.gated = architecture.gated;
+  c.norm_before = architecture.norm_before;
   c.norm_after = architecture.norm_after;
+  c.query_key_norm = architecture.query_key_norm;
   c.attention_scale = 1.0 / std::sqrt(static_cast<double>(c.head_width));
   c.windows.assign(static_cast<std::size_t>(c.layers), 0);
+  c.turned.assign(static_cast<std::size_t>(c.layers), true);
   if (!architecture.learned_positions)
     c.rope = read_rope(settings, settings.from_gguf() ? architecture.gguf_pairs : RotationPairs::halves, c);
   if (architecture.complete) architecture.complete(c, settings);

@@ -49,6 +49,12 @@ class Finder {
     return prefix_ + name + std::string(suffix);
   }
 
+  // Beside the prefix, not under it; models that see images may have it within their language part.
+  std::string head_name() const {
+    const std::string name = std::string(names_.head) + ".weight", inside = "language_model." + name;
+    return find_tensor(file_, inside) ? inside : name;
+  }
+
   // A matrix of any number of rows where `outputs` is 0.
   WeightMatrix matrix(const std::string& name, std::int64_t outputs, std::int64_t inputs,
                       bool by_input) const {
@@ -83,12 +89,12 @@ class Finder {
     return p;
   }
 
-  NormWeights norm(std::string_view part) const {
+  NormWeights norm(std::string_view part, std::int64_t width) const {
     NormWeights n;
-    n.scale = floats(full_name(part, ".weight"), c_.width);
+    n.scale = floats(full_name(part, ".weight"), width);
     if (in_folder_)
       for (float& scale : n.scale) scale += architecture_.folder_norm_offset;
-    if (c_.norm == NormKind::layer) n.shift = floats(full_name(part, ".bias"), c_.width);
+    if (c_.norm == NormKind::layer) n.shift = floats(full_name(part, ".bias"), width);
     return n;
   }
 
@@ -128,17 +134,28 @@ LayerWeights find_layer(const Finder& find, const Configuration& c) {
   const PartNames& names = find.names();
   const Presence bias = find.architecture().feed_forward_bias;
   LayerWeights layer;
-  layer.attention_norm = find.norm(names.attention_norm);
+  if (c.norm_before) {
+    layer.attention_norm = find.norm(names.attention_norm, c.width);
+    layer.feed_forward_norm = find.norm(names.feed_forward_norm, c.width);
+  }
   layer.query_key_value = find_query_key_value(find, c);
+  if (c.query_key_norm != QueryKeyNorm::none) {
+    const bool together = c.query_key_norm == QueryKeyNorm::width;
+    layer.query_norm = find.norm(names.query_norm, together ? c.query_width() : c.head_width);
+    layer.key_norm = find.norm(names.key_norm, together ? c.kv_width() : c.head_width);
+  }
   layer.attention_out =
       find.projection(names.attention_out, c.width, c.query_width(), find.architecture().attention_out_bias);
-  layer.feed_forward_norm = find.norm(names.feed_forward_norm);
-  if (c.gated) layer.inner.push_back(find.projection(names.gate, c.hidden, c.width, bias));
-  layer.inner.push_back(find.projection(names.up, c.hidden, c.width, bias));
+  if (!names.gate_up.empty()) {
+    layer.inner.push_back(find.projection(names.gate_up, 2 * c.hidden, c.width, bias));
+  } else {
+    if (c.gated) layer.inner.push_back(find.projection(names.gate, c.hidden, c.width, bias));
+    layer.inner.push_back(find.projection(names.up, c.hidden, c.width, bias));
+  }
   layer.down = find.projection(names.down, c.width, c.hidden, bias);
   if (c.norm_after) {
-    layer.after_attention_norm = find.norm(names.after_attention_norm);
-    layer.after_feed_forward_norm = find.norm(names.after_feed_forward_norm);
+    layer.after_attention_norm = find.norm(names.after_attention_norm, c.width);
+    layer.after_feed_forward_norm = find.norm(names.after_feed_forward_norm, c.width);
   }
   return layer;
 }
@@ -164,8 +181,8 @@ Weights find_weights(const ModelFile& file, Configuration& c) {
     find.at_layer(layer);
     w.layers.push_back(find_layer(find, c));
   }
-  w.final_norm = find.norm(names.final_norm);
-  const std::string head = std::string(names.head) + ".weight";  // never under the prefix
+  w.final_norm = find.norm(names.final_norm, c.width);
+  const std::string head = find.head_name();
   w.head = head_is_tied(file, head) ? w.embedding : find.matrix(head, c.vocabulary, c.width, false);
   return w;
 }

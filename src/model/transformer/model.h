@@ -17,7 +17,7 @@ namespace sharpmax::model {
 
 // The weights of a model where its file has them; norms and biases, which are small, as floats.
 struct NormWeights {
-  std::vector<float> scale;  // [width]
+  std::vector<float> scale;  // [width of what is normalized]
   std::vector<float> shift;  // empty: none
 };
 
@@ -27,12 +27,13 @@ struct Projection {
 };
 
 struct LayerWeights {
-  NormWeights attention_norm;
+  std::optional<NormWeights> attention_norm;
   std::vector<Projection> query_key_value;  // three, or one that holds all; outputs in that order
+  std::optional<NormWeights> query_norm, key_norm;  // [head_width], or of all heads: QueryKeyNorm
   Projection attention_out;
   std::optional<NormWeights> after_attention_norm;
-  NormWeights feed_forward_norm;
-  std::vector<Projection> inner;  // gate and up, or up alone
+  std::optional<NormWeights> feed_forward_norm;
+  std::vector<Projection> inner;  // gate and up, one that holds both in that order, or up alone
   Projection down;
   std::optional<NormWeights> after_feed_forward_norm;
 };
@@ -60,7 +61,7 @@ class Model {
   // Made when first asked for: a model can run without one.
   const Tokenizer& tokenizer() const;
 
-  void set_rope(const RopeScaling& scaling) { configuration_.rope.scaling = scaling; }
+  void set_rope(const RopeScaling& scaling) { set_scaling(configuration_.rope, scaling); }
   void set_rope_base(double base) { configuration_.rope.base = base; }
 
  private:

@@ -61,6 +61,7 @@ RopeFrequencies rope_frequencies(const Rope& rope) {
     for (double& frequency : f.per_position) frequency /= rope.scaling.factor;
   if (rope.scaling.kind == Kind::yarn) stretch_by_yarn(f, rope);
   if (rope.scaling.kind == Kind::llama3) stretch_by_llama3(f, rope.scaling);
+  if (rope.scaling.kind == Kind::longrope) f.magnitude = rope.scaling.attention_factor;
   return f;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "base/threads.h"
@@ -105,7 +106,9 @@ std::int64_t capacity_of(const Configuration& c, std::int64_t wanted) {
 
 Rope rope_of(const Configuration& c, const SessionSettings& settings) {
   Rope rope = c.rope;
-  if (settings.rope_scaling) rope.scaling = *settings.rope_scaling;
+  if (settings.rope_scaling) set_scaling(rope, *settings.rope_scaling);
+  const bool within = static_cast<double>(capacity_of(c, settings.capacity)) <= rope.scaling.original_length;
+  if (rope.scaling.kind == RopeScaling::Kind::longrope && within) rope.divisors = rope.short_divisors;
   return rope;
 }
 
@@ -122,6 +125,7 @@ Session::Session(const Model& model, const SessionSettings& settings)
       runs_(runs_of(c_, settings.normalizers)),
       on_layer_(settings.on_layer),
       rope_(rope_of(c_, settings)),
+      window_rope_(c_.window_rope.value_or(Rope{})),
       workspace_(threads_),
       features_(room(block_, c_.width)),
       normed_(room(block_, c_.width)),
@@ -202,6 +206,7 @@ void Session::run_block(std::span<const Token> tokens) {
   const auto count = static_cast<std::int64_t>(tokens.size());
   embed(tokens);
   if (c_.rope.features > 0) rope_.fill(position_, count);
+  if (c_.window_rope) window_rope_.fill(position_, count);
   for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
     if (on_layer_) on_layer_();
     run_attention(layer, count);
@@ -231,6 +236,14 @@ void Session::norm(const NormWeights& weights, const float* x, float* out) const
   }
 }
 
+const float* Session::entering(const std::optional<NormWeights>& before, std::int64_t tokens) {
+  if (!before) return features_.data();
+  for_tokens(tokens, [&](std::int64_t t) {
+    norm(*before, features_.data() + t * c_.width, normed_.data() + t * c_.width);
+  });
+  return normed_.data();
+}
+
 void Session::project(std::span<const Projection> parts, const float* in, std::int64_t width,
                       std::int64_t tokens, float* out, std::int64_t out_stride) {
   ProductTerm terms[3];
@@ -245,19 +258,34 @@ void Session::project(std::span<const Projection> parts, const float* in, std::i
 void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
   const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
   const std::int64_t stride = c_.query_width() + 2 * c_.kv_width();
-  for_tokens(tokens, [&](std::int64_t t) {
-    norm(w.attention_norm, features_.data() + t * c_.width, normed_.data() + t * c_.width);
-  });
-  project(w.query_key_value, normed_.data(), c_.width, tokens, query_key_value_.data(), stride);
+  project(w.query_key_value, entering(w.attention_norm, tokens), c_.width, tokens, query_key_value_.data(), stride);
   for_tokens(tokens, [&](std::int64_t t) {
     float* const query = query_key_value_.data() + t * stride;
     float* const key = query + c_.query_width();
-    if (c_.rope.features > 0) rope_.turn(t, query, c_.heads + c_.kv_heads, c_.head_width);
+    prepare_query_and_key(layer, t, query);
     cache_.store(layer, position_ + t, key, key + c_.kv_width());
   });
   attend_block(layer, tokens);
   project({&w.attention_out, 1}, attended_.data(), c_.query_width(), tokens, result_.data(), c_.width);
   add_result(w.after_attention_norm, tokens);
+}
+
+void Session::prepare_query_and_key(std::int64_t layer, std::int64_t t, float* query) {
+  const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
+  float* const key = query + c_.query_width();
+  const auto normalize = [&](const NormWeights& weights, float* x, std::int64_t width) {
+    const auto part = static_cast<std::int64_t>(weights.scale.size());
+    for (float* const end = x + width; x < end; x += part)
+      root_mean_square_norm(x, weights.scale.data(), part, c_.epsilon, x);
+  };
+  if (w.query_norm) normalize(*w.query_norm, query, c_.query_width());
+  if (w.key_norm) normalize(*w.key_norm, key, c_.kv_width());
+  if (const Rope* rope = c_.rope_of(layer))
+    (rope == &c_.rope ? rope_ : window_rope_).turn(t, query, c_.heads + c_.kv_heads, c_.head_width);
+  if (const QueryGrowth& growth = c_.query_growth; growth.beta != 0) {
+    const double steps = std::floor(static_cast<double>(position_ + t) / growth.length);
+    multiply_by(query, static_cast<float>(1.0 + growth.beta * std::log1p(steps)), c_.query_width());
+  }
 }
 
 void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
@@ -288,10 +316,7 @@ void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
 void Session::run_feed_forward(std::int64_t layer, std::int64_t tokens) {
   const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
   const std::int64_t stride = (c_.gated ? 2 : 1) * c_.hidden;
-  for_tokens(tokens, [&](std::int64_t t) {
-    norm(w.feed_forward_norm, features_.data() + t * c_.width, normed_.data() + t * c_.width);
-  });
-  project(w.inner, normed_.data(), c_.width, tokens, inner_.data(), stride);
+  project(w.inner, entering(w.feed_forward_norm, tokens), c_.width, tokens, inner_.data(), stride);
   for_tokens(tokens, [&](std::int64_t t) {
     float* const gate = inner_.data() + t * stride;
     activate(c_.activation, gate, c_.gated ? gate + c_.hidden : nullptr, c_.hidden, gate);
@@ -304,6 +329,7 @@ void Session::add_result(const std::optional<NormWeights>& after, std::int64_t t
   for_tokens(tokens, [&](std::int64_t t) {
     float* const result = result_.data() + t * c_.width;
     if (after) norm(*after, result, result);
+    if (c_.residual_scale != 1) multiply_by(result, static_cast<float>(c_.residual_scale), c_.width);
     add_to(features_.data() + t * c_.width, result, c_.width);
   });
 }
@@ -316,6 +342,10 @@ void Session::compute_logits(std::int64_t first, std::int64_t count) {
   });
   const ProductTerm term{w.head, nullptr, logits_.data(), c_.vocabulary};
   multiply({&term, 1}, normed_.data(), c_.width, count, workspace_);
+  if (c_.logit_scale != 1)
+    for_tokens(count, [&](std::int64_t t) {
+      multiply_by(logits_.data() + t * c_.vocabulary, static_cast<float>(c_.logit_scale), c_.vocabulary);
+    });
   if (c_.logit_cap > 0)
     for_tokens(count, [&](std::int64_t t) {
       soft_cap(logits_.data() + t * c_.vocabulary, c_.logit_cap, c_.vocabulary);

@@ -138,6 +138,10 @@ class Session {
   // Features of tokens first .. first + count - 1 of the block to logits_, [count, vocabulary].
   void compute_logits(std::int64_t first, std::int64_t count);
   void norm(const NormWeights& weights, const float* x, float* out) const;
+  // What enters a part of the layer: features_, normalized where the model does so.
+  const float* entering(const std::optional<NormWeights>& before, std::int64_t tokens);
+  // Of one token of the block: normalized, turned and scaled as the layer does.
+  void prepare_query_and_key(std::int64_t layer, std::int64_t t, float* query);
   void add_result(const std::optional<NormWeights>& after, std::int64_t tokens);
   void project(std::span<const Projection> parts, const float* in, std::int64_t width, std::int64_t tokens,
                float* out, std::int64_t out_stride);
@@ -151,7 +155,7 @@ class Session {
   KeyValueCache cache_;
   std::vector<std::vector<HeadRun>> runs_;  // by layer
   std::function<void()> on_layer_;
-  RopeTable rope_;
+  RopeTable rope_, window_rope_;
   ProductWorkspace workspace_;
   AttentionObserver* observer_ = nullptr;
   std::int64_t position_ = 0;

@@ -2,20 +2,6 @@
 #include "model/architecture/architecture.h"
 
 namespace sharpmax::model {
-namespace {
-
-// Layers from max_window_layers on have a window, and only where the file says so.
-void read_windows(Configuration& c, const Settings& settings) {
-  if (read_layer_types(c, settings)) return;
-  if (!settings.boolean({"", {"use_sliding_window"}}).value_or(false)) return;
-  const std::int64_t window = settings.size_or({"", {"sliding_window"}}, 0);
-  const std::int64_t first = settings.integer({"", {"max_window_layers"}}).value_or(0);
-  for (std::int64_t layer = 0; layer < c.layers; ++layer)
-    c.windows[static_cast<std::size_t>(layer)] = layer >= first ? window : 0;
-}
-
-}  // namespace
-
 const Architecture& qwen2() {
   static const Architecture architecture{
       .name = "qwen2",
@@ -24,7 +10,7 @@ const Architecture& qwen2() {
       .query_key_value_bias = Presence::required,
       .gguf = gguf_names(),
       .folder = folder_names(),
-      .complete = read_windows,
+      .complete = read_late_windows,
   };
   return architecture;
 }
