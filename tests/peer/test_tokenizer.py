@@ -157,7 +157,8 @@ def test_byte_level_gguf_files_give_the_tokens_of_llama_cpp(tool, tmp_path, trai
     path = tokenizer_files.byte_level_gguf(tmp_path / "model.gguf", trained, pre=pre)
     assert "error" not in (opened := tool.ask(open=str(path))), opened
     with llama_cpp.Model(path, vocab_only=True) as peer:
-        own = pre in ("default", "gpt-2", "smollm", "falcon", "llama-bpe", "qwen2", "qwen35")  # the others share theirs
+        own = pre in ("default", "gpt-2", "smollm", "falcon", "llama-bpe", "qwen2", "qwen35", "tekken", "gpt-4o",
+                      "deepseek-v3")  # the others share theirs
         assert_equal_to_llama(tool, peer, gguf_cases(pre, 60) if own else [text.encode() for text in TEXTS])
 
 
