@@ -195,8 +195,41 @@ TEST_F(HostileFolder, FilesAreToldApartByWhatIsInThem) {
   refused("#!/bin/sh\n", "start of neither", ErrorCode::bad_file);
   refused(std::string("PK\x03\x04 and so on"), "never read", ErrorCode::bad_file);
   refused("\x80\x02}q\1.", "never read", ErrorCode::bad_file);
-  refused(GgufWriter().add("split.count", std::uint32_t{3}).bytes(), "one of 3 files",
-          ErrorCode::unsupported);
+  refused(GgufWriter().add("split.count", std::uint32_t{3}).bytes(), "the first of 3 parts", ErrorCode::bad_file);
+}
+
+// A model in several files: every part must say which it is, and all must be there.
+TEST_F(HostileFolder, PartsThatDoNotBelongTogetherAreRefused) {
+  const auto part = [](std::uint32_t number, std::uint32_t count, const std::string& tensor) {
+    GgufWriter file;
+    file.add("general.architecture", "llama").add("split.no", number).add("split.count", count);
+    file.add("split.tensors.count", std::uint32_t{2});
+    file.add_tensor(tensor, GgufWriter::f32, {2}, std::string(8, '\0'));
+    return file.bytes();
+  };
+  const auto first = folder_ / "m-00001-of-00002.gguf", second = folder_ / "m-00002-of-00002.gguf";
+  const auto refused = [&](const std::filesystem::path& path, std::string_view words, ErrorCode code) {
+    try {
+      open_model_file(path);
+      ADD_FAILURE() << "was accepted; wanted: " << words;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  put(first, part(0, 2, "a"));
+  refused(first, "m-00002-of-00002.gguf", ErrorCode::io);  // missing
+  put(second, part(1, 2, "b"));
+  EXPECT_EQ(model::tensors_of(open_model_file(first)).size(), 2u);
+  refused(second, "part 2 of 2 of a model; give the first", ErrorCode::bad_file);
+  put(second, part(1, 3, "b"));
+  refused(first, "do not say that it is part 2 of 2", ErrorCode::bad_file);
+  put(second, part(1, 2, "a"));
+  refused(first, "is in two parts", ErrorCode::bad_file);
+  GgufWriter empty;
+  empty.add("split.no", std::uint32_t{1}).add("split.count", std::uint32_t{2});
+  put(second, empty.bytes());
+  refused(first, "hold 1 tensors", ErrorCode::bad_file);
 }
 
 }  // namespace

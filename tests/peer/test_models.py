@@ -34,6 +34,15 @@ def test_a_gguf_file_of_the_model_gives_the_same_logits_and_so_does_llama_cpp(na
     assert numpy.abs(peer - wanted).max() <= 1e-2 * scale
 
 
+def test_a_model_in_several_files_is_the_model(tmp_path):
+    tokens, _ = make("llama", tmp_path / "model")
+    tiny_gguf.write(tmp_path / "model", tmp_path / "whole.gguf")
+    tiny_gguf.write(tmp_path / "model", tmp_path / "split.gguf", tensors_per_file=11)
+    first, *others = sorted(tmp_path.glob("split-*.gguf"))
+    assert len(others) == 2
+    assert (ours(first, tokens, tmp_path) == ours(tmp_path / "whole.gguf", tokens, tmp_path)).all()
+
+
 def test_longrope_has_other_divisors_within_its_original_length(tmp_path):
     tokens, wanted = make("phi4-mini", tmp_path / "model", length=20)
     bar = 1e-4 * (wanted.max() - wanted.min())

@@ -143,9 +143,11 @@ def add_sizes(writer, config):
     add_rope(writer, config)
 
 
-def write(folder, file):
+def write(folder, file, tensors_per_file=0):
+    """With tensors_per_file, several files: FILE-00001-of-0000N.gguf and the others beside it."""
     config = json.loads((folder / "config.json").read_text())
-    writer = gguf.GGUFWriter(file, ARCHITECTURES.get(config["model_type"], config["model_type"]))
+    writer = gguf.GGUFWriter(file, ARCHITECTURES.get(config["model_type"], config["model_type"]),
+                             split_max_tensors=tensors_per_file)
     add_sizes(writer, config)
     writer.add_vocab_size(config["vocab_size"])
     writer.add_tokenizer_model("no_vocab")

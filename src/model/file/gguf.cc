@@ -162,12 +162,68 @@ const Item* find_in(std::span<const Item> items, std::span<const std::size_t> or
 
 }  // namespace
 
-GgufFile::GgufFile(const std::filesystem::path& path, ForeignTypes foreign)
-    : name_(path.string()),
-      file_(path),
-      header_(parse_gguf_header(file_.bytes(), name_, foreign)),
-      keys_(sorted_by(entries(), &GgufEntry::key)),
-      names_(sorted_by(tensors(), &StoredTensor::name)) {}
+GgufFile::GgufFile(const std::filesystem::path& path, ForeignTypes foreign) : name_(path.string()) {
+  parts_.push_back({name_, MappedFile(path)});
+  header_ = parse_gguf_header(parts_.front().file.bytes(), name_, foreign);
+  keys_ = sorted_by(entries(), &GgufEntry::key);
+  open_other_parts(path, foreign);
+  names_ = sorted_by(tensors(), &StoredTensor::name);
+}
+
+std::uint64_t GgufFile::size() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const GgufPart& part : parts_) bytes += part.file.bytes().size();
+  return bytes;
+}
+
+namespace {
+
+[[noreturn]] void refuse_part(std::string_view part, const std::string& what) {
+  throw Error(ErrorCode::bad_file, fmt::format("{}: {}", part, what));
+}
+
+// The name of a part of a model, counted from 0, as llama.cpp gives it.
+std::string part_ending(std::int64_t part, std::int64_t parts) {
+  return fmt::format("-{:05}-of-{:05}.gguf", part + 1, parts);
+}
+
+// A number that every part must have; headers of parts are no GgufFile, so that none of them looks for others.
+std::int64_t part_number(const GgufHeader& header, std::string_view key, const std::string& name) {
+  for (const GgufEntry& entry : header.entries)
+    if (entry.key == key && is_whole(entry.value.type)) return whole_that_fits(name, entry, entry.value.type, 0);
+  refuse_part(name, fmt::format("there is no whole number {}, which every part of a split model has", key));
+}
+
+}  // namespace
+
+void GgufFile::open_other_parts(const std::filesystem::path& path, ForeignTypes foreign) {
+  constexpr std::int64_t kMostParts = 99999;
+  const std::int64_t count = integer("split.count").value_or(1);
+  if (count < 2) return;
+  const std::string file = path.filename().string(), ending = part_ending(0, count);
+  if (const std::int64_t number = integer("split.no").value_or(0); number != 0)
+    refuse_part(name_, fmt::format("this is part {} of {} of a model; give the first part (…{})", number + 1, count, ending));
+  if (count > kMostParts || !file.ends_with(ending))
+    refuse_part(name_, fmt::format("this is the first of {} parts of a model, and its name must end in {}", count, ending));
+  const std::string stem = file.substr(0, file.size() - ending.size());
+  for (std::int64_t part = 1; part < count; ++part) {
+    const std::filesystem::path beside = path.parent_path() / (stem + part_ending(part, count));
+    const std::string name = beside.string();
+    parts_.push_back({name, MappedFile(beside)});
+    GgufHeader header = parse_gguf_header(parts_.back().file.bytes(), name, foreign);
+    if (part_number(header, "split.no", name) != part || part_number(header, "split.count", name) != count)
+      refuse_part(name, fmt::format("its entries split.no and split.count do not say that it is part {} of {}", part + 1, count));
+    std::move(header.tensors.begin(), header.tensors.end(), std::back_inserter(header_.tensors));
+    std::move(header.foreign_tensors.begin(), header.foreign_tensors.end(), std::back_inserter(header_.foreign_tensors));
+  }
+  const auto found = static_cast<std::int64_t>(header_.tensors.size() + header_.foreign_tensors.size());
+  if (const auto promised = integer("split.tensors.count"); promised && *promised != found)
+    refuse_part(name_, fmt::format("split.tensors.count is {}, and the {} parts hold {} tensors", *promised, count, found));
+  std::vector<std::size_t> order = sorted_by(tensors(), &StoredTensor::name);
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (header_.tensors[order[i]].name == header_.tensors[order[i - 1]].name)
+      refuse_part(name_, fmt::format("tensor {} is in two parts", in_quotes(header_.tensors[order[i]].name)));
+}
 
 const GgufEntry* GgufFile::find(std::string_view key) const noexcept {
   return find_in(entries(), keys_, &GgufEntry::key, key);

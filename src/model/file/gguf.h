@@ -65,6 +65,13 @@ struct GgufHeader {
 GgufHeader parse_gguf_header(std::span<const std::byte> file, std::string_view name,
                              ForeignTypes foreign = ForeignTypes::refuse);
 
+struct GgufPart {
+  std::string name;
+  MappedFile file;
+};
+
+// One file, or a model that is split over several: given the first, the others are found beside it by their names
+// (NAME-00001-of-00003.gguf), and their tensors are here as well. Entries are those of the first.
 class GgufFile {
  public:
   explicit GgufFile(const std::filesystem::path& path, ForeignTypes foreign = ForeignTypes::refuse);
@@ -75,8 +82,8 @@ class GgufFile {
   std::span<const StoredTensor> tensors() const noexcept { return header_.tensors; }
   std::span<const ForeignTensor> foreign_tensors() const noexcept { return header_.foreign_tensors; }
   std::uint64_t alignment() const noexcept { return header_.alignment; }
-  std::uint64_t size() const noexcept { return file_.bytes().size(); }
-  std::span<const std::byte> bytes() const noexcept { return file_.bytes(); }  // of the whole file
+  std::uint64_t size() const noexcept;                              // of all parts
+  std::span<const GgufPart> parts() const noexcept { return parts_; }
   const GgufEntry* find(std::string_view key) const noexcept;                  // null: there is none
   const StoredTensor* find_tensor(std::string_view name) const noexcept;
 
@@ -92,8 +99,10 @@ class GgufFile {
       std::string_view key) const;  // whole-number arrays, booleans as 0 and 1
 
  private:
+  void open_other_parts(const std::filesystem::path& path, ForeignTypes foreign);
+
   std::string name_;
-  MappedFile file_;
+  std::vector<GgufPart> parts_;
   GgufHeader header_;
   std::vector<std::size_t> keys_, names_;  // indices sorted by key, by tensor name
 };

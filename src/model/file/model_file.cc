@@ -182,15 +182,6 @@ Kind kind_of(std::span<const std::byte> bytes) {
   return first != text.npos && text[first] == '{' ? Kind::index : Kind::unknown;
 }
 
-// A part of a model has all of its metadata and some of its tensors.
-void refuse_parts(const GgufFile& file) {
-  const std::int64_t parts = file.integer("split.count").value_or(1);
-  if (parts > 1)
-    throw Error(ErrorCode::unsupported,
-                fmt::format("{}: one of {} files that make up a model; expected them merged into one",
-                            file.name(), parts));
-}
-
 // "Org/Name" on a hub, which looks like a path.
 bool is_name_on_a_hub(const fs::path& path) {
   const std::string text = path.string();
@@ -210,11 +201,8 @@ ModelFile open_model_file(const fs::path& path, ForeignTypes foreign) {
                                            path.string()));
   if (fs::is_directory(path, ignored)) return SafetensorsFolder(path, foreign);
   switch (kind_of(MappedFile(path).bytes())) {
-    case Kind::gguf: {
-      GgufFile file(path, foreign);
-      if (foreign == ForeignTypes::refuse) refuse_parts(file);
-      return file;
-    }
+    case Kind::gguf:
+      return GgufFile(path, foreign);
     case Kind::pickle:
       throw Error(
           ErrorCode::bad_file,
@@ -237,10 +225,29 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::span<const std::byte>;
 
+// That of the lines which sha256sum prints for these files, in the order of their names.
+std::string checksum_of_lines(const std::map<std::string, Bytes>& parts, const ChecksumListener& on_bytes) {
+  std::uint64_t whole = 0, before = 0;
+  for (const auto& [name, bytes] : parts) whole += bytes.size();
+  std::string lines;
+  for (const auto& [name, bytes] : parts) {
+    lines += sha256_of(bytes, [&](std::size_t done) {
+      if (on_bytes) on_bytes(before + done, whole);
+    });
+    lines += "  " + name + "\n";
+    before += bytes.size();
+  }
+  return sha256_of(std::as_bytes(std::span(lines)));
+}
+
 std::string checksum_of(const GgufFile& file, const ChecksumListener& on_bytes) {
-  return sha256_of(file.bytes(), [&](std::size_t done) {
-    if (on_bytes) on_bytes(done, file.size());
-  });
+  if (file.parts().size() == 1)
+    return sha256_of(file.parts().front().file.bytes(), [&](std::size_t done) {
+      if (on_bytes) on_bytes(done, file.size());
+    });
+  std::map<std::string, Bytes> parts;
+  for (const GgufPart& part : file.parts()) parts[fs::path(part.name).filename().string()] = part.file.bytes();
+  return checksum_of_lines(parts, on_bytes);
 }
 
 std::string checksum_of(const SafetensorsFolder& folder, const ChecksumListener& on_bytes) {
@@ -253,17 +260,7 @@ std::string checksum_of(const SafetensorsFolder& folder, const ChecksumListener&
   }
   for (const SafetensorsFile& shard : folder.shards())
     parts[fs::path(shard.name()).filename().string()] = shard.bytes();
-  std::uint64_t whole = 0, before = 0;
-  for (const auto& [name, bytes] : parts) whole += bytes.size();
-  std::string lines;
-  for (const auto& [name, bytes] : parts) {
-    lines += sha256_of(bytes, [&](std::size_t done) {
-      if (on_bytes) on_bytes(before + done, whole);
-    });
-    lines += "  " + name + "\n";
-    before += bytes.size();
-  }
-  return sha256_of(std::as_bytes(std::span(lines)));
+  return checksum_of_lines(parts, on_bytes);
 }
 
 }  // namespace

@@ -75,8 +75,6 @@ std::string why_not(const ModelFile& file) {
   model::Configuration configuration;
   try {
     configuration = model::read_configuration(file);
-    if (const auto* gguf = std::get_if<GgufFile>(&file); gguf && gguf->integer("split.count").value_or(1) > 1)
-      return fmt::format("this is one of {} files that make up a model", *gguf->integer("split.count"));
   } catch (const Error& error) {
     return reason_of(error, model::name_of(file));
   }
