@@ -10,8 +10,6 @@
 
 #include "base/in_quotes.h"
 #include "cli/console.h"
-#include "cli/help.h"
-#include "cli/outputs.h"
 #include "cli/table.h"
 #include "sharpmax/error.h"
 
@@ -165,7 +163,7 @@ void check_files(const AttendOptions& o) {
   call.check();
 }
 
-int run(const AttendOptions& options, const CLI::App& words) {
+int run(const AttendOptions& options, const CLI::App& words, Call& call) {
   if (options.list && options.demo) {
     throw Error(ErrorCode::bad_argument, "--list and --demo are two different things; give one");
   }
@@ -190,7 +188,7 @@ int run(const AttendOptions& options, const CLI::App& words) {
     }
   }
   if (options.list) return run_list(options);
-  if (options.demo) return run_demo(options);
+  if (options.demo) return run_demo(options, call);
   check_files(options);
   return run_on_arrays(options);
 }
@@ -230,7 +228,7 @@ Command add_attend(CLI::App& program) {
   add_other(*words, *options);
   mark_common(*words, {"--demo", "--list", "--query", "--key", "--value", "--arrays", "--normalizer", "--causal", "--output",
                        "--statistics", "--statistics-out", "--json"});
-  return {words, [options, words] { return run(*options, *words); }};
+  return {words, [options, words](Call& call) { return run(*options, *words, call); }};
 }
 
 namespace {

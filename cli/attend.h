@@ -50,7 +50,7 @@ struct AttendOptions {
 };
 
 int run_list(const AttendOptions& options);
-int run_demo(const AttendOptions& options);
+int run_demo(const AttendOptions& options, Call& call);
 int run_on_arrays(const AttendOptions& options);
 
 // Throws Error for text that does not parse or a normalizer given twice.

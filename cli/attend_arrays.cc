@@ -6,7 +6,6 @@
 
 #include "base/in_quotes.h"
 #include "cli/attend.h"
-#include "cli/outputs.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::cli {

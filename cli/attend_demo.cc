@@ -13,10 +13,9 @@
 #include "cli/attend.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/door.h"
-#include "cli/interrupt.h"
-#include "cli/outputs.h"
 #include "cli/table.h"
+#include "job/saved_results.h"
+#include "report/report_files.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -54,7 +53,7 @@ struct DemoSetting {
 };
 
 // Schema sharpmax.attend.demo/1.
-Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting);
+Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting, const Provenance& provenance);
 // `rows`: every size of the first normalizer, then of the second, ...
 void print_demo_tables(const std::vector<DemoRow>& rows, const std::vector<std::int64_t>& sizes,
                        const DemoSetting& setting);
@@ -159,7 +158,7 @@ std::string moral(const std::vector<Line>& lines) {
 
 }  // namespace
 
-Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting) {
+Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting, const Provenance& provenance) {
   Json list = Json::array();
   for (const DemoRow& row : rows) {
     list.push_back({{"normalizer", row.normalizer},
@@ -177,9 +176,9 @@ Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting) {
                     {"threshold", row.threshold}});
   }
   return {{"schema", kDemoSchema},
-          {"sharpmax", version()},
-          {"command", command_line()},
-          {"created", utc_now()},
+          {"sharpmax", provenance.sharpmax},
+          {"command", provenance.command},
+          {"created", provenance.created},
           {"gap", setting.gap},
           {"seed", setting.seed},
           {"features", setting.features},
@@ -302,7 +301,7 @@ class Haystack {
 
 }  // namespace
 
-int run_demo(const AttendOptions& options) {
+int run_demo(const AttendOptions& options, Call& call) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
   const ReportFiles files = options.report();
   std::vector<AnyNormalizer> normalizers = parse_normalizers(options.normalizers);
@@ -310,12 +309,12 @@ int run_demo(const AttendOptions& options) {
     for (const NormalizerInfo& member : family()) normalizers.push_back(AnyNormalizer(member.name));
   }
   if (!std::isfinite(options.gap)) throw Error(ErrorCode::bad_argument, "--gap: expected a finite number");
-  CallFiles call(options.overwrite);
-  call.writes("--json", options.json, results_kind(kDemoSchema));
-  declare_report_files(call, files);
-  call.check();
+  CallFiles written(options.overwrite);
+  written.writes("--json", options.json, results_kind(kDemoSchema));
+  declare_report_files(written, files);
+  written.check();
   check_report_files(files);
-  cannot_resume("the demonstration has no --resume, and its rows so far are lost");
+  call.cannot_resume("the demonstration has no --resume, and its rows so far are lost");
 
   std::vector<DemoRow> rows;
   {
@@ -330,8 +329,8 @@ int run_demo(const AttendOptions& options) {
     }
   }
   const DemoSetting setting{.gap = options.gap, .seed = options.seed, .features = kFeatures};
-  const Json results = demo_json(rows, setting);
-  ConsoleListener listener;
+  const Json results = demo_json(rows, setting, provenance_of(call.command(), ""));
+  ConsoleListener listener(call);
   write_report_files(files, {&results, 1}, listener);
   if (!options.json.empty()) deliver(options.json, json_text(results));
   if (options.json == "-") return kOk;

@@ -13,9 +13,6 @@
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/help.h"
-#include "cli/interrupt.h"
-#include "cli/outputs.h"
 #include "cli/table.h"
 #include "machine/machine_limits.h"
 #include "sharpmax/error.h"
@@ -256,9 +253,9 @@ class Bench {
   std::vector<Timed> cases_;
 };
 
-int run(const BenchOptions& options) {
+int run(const BenchOptions& options, Call& call) {
   CallFiles(options.overwrite).writes("--json", options.json, results_kind(kSchema)).check();
-  cannot_resume("bench has no --resume, and its timings so far are lost");
+  call.cannot_resume("bench has no --resume, and its timings so far are lost");
   Bench bench(options);
   if (!bench.check()) return kCheckFailed;
   bench.time();
@@ -309,7 +306,7 @@ Command add_bench(CLI::App& program) {
   add_overwrite_option(*words, o->overwrite, "Results");
   mark_common(*words, {"--directions", "--keys", "--features", "--heads", "--kv-heads", "--causal", "--normalizer", "--threads",
                        "--rounds", "--json"});
-  return {words, [o] { return run(*o); }};
+  return {words, [o](Call& call) { return run(*o, call); }};
 }
 
 }  // namespace sharpmax::cli

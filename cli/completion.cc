@@ -1,6 +1,4 @@
 // `sharpmax completion SHELL`: a script that completes commands, options and their values.
-#include "cli/completion.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,11 +7,23 @@
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/help.h"
 #include "sharpmax/normalizer.h"
 
 namespace sharpmax::cli {
 namespace {
+
+// An option as a shell needs it.
+struct Completed {
+  std::vector<std::string> names;    // --text; -o before --report
+  std::string meaning;               // one line
+  bool takes_value = false;
+  bool takes_file = false;           // or a directory
+  std::vector<std::string> choices;  // of its value, if they can be listed
+};
+struct CompletedCommand {
+  std::string name, meaning;
+  std::vector<Completed> options;
+};
 
 constexpr const char* kFooter =
     "The script goes to standard output. It completes commands, options, files, and\n"
@@ -44,8 +54,7 @@ Completed completed(const CLI::App& command, const CLI::Option* option) {
   return out;
 }
 
-}  // namespace
-
+// The commands of a program; the first, without a name, has the options of the program itself.
 std::vector<CompletedCommand> completed_commands(const CLI::App& program) {
   std::vector<CompletedCommand> commands;
   const auto add = [&](const CLI::App& app, const std::string& name) {
@@ -54,26 +63,9 @@ std::vector<CompletedCommand> completed_commands(const CLI::App& program) {
     commands.push_back(std::move(command));
   };
   add(program, "");
-  for (const CLI::App* app : program.get_subcommands([](const CLI::App*) { return true; })) add(*app, app->get_name());
+  for (const CLI::App* app : commands_of(program)) add(*app, app->get_name());
   return commands;
 }
-
-Command add_completion(CLI::App& program) {
-  const auto shell = std::make_shared<std::string>();
-  CLI::App* words = program.add_subcommand("completion", "Completion script for bash, zsh or fish");
-  words->footer(kFooter);
-  CLI::Option* const option = words->add_option("SHELL", *shell, "bash, zsh or fish")->option_text(" ")->required();
-  option->check(CLI::IsMember({"bash", "zsh", "fish"}, CLI::ignore_case));
-  return {words, [shell, &program] {
-            const std::vector<CompletedCommand> commands = completed_commands(program);
-            print(*shell == "bash"  ? bash_completion(commands)
-                  : *shell == "zsh" ? zsh_completion(commands)
-                                    : fish_completion(commands));
-            return kOk;
-          }};
-}
-
-namespace {
 
 // A text inside single quotes of a shell, without the characters that completion specifications use themselves.
 std::string plain(std::string text) {
@@ -128,8 +120,6 @@ std::string fish_option(const CompletedCommand& command, const Completed& option
                                                       : " -x";
   return fmt::format("complete -c sharpmax -n '{}'{}{} -d '{}'\n", when, names, value, plain(option.meaning));
 }
-
-}  // namespace
 
 std::string bash_completion(const std::vector<CompletedCommand>& commands) {
   std::string values, words;
@@ -211,6 +201,23 @@ std::string fish_completion(const std::vector<CompletedCommand>& commands) {
     for (const Completed& option : command.options) text += fish_option(command, option);
   }
   return text;
+}
+
+}  // namespace
+
+Command add_completion(CLI::App& program) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* words = program.add_subcommand("completion", "Completion script for bash, zsh or fish");
+  words->footer(kFooter);
+  CLI::Option* const option = words->add_option("SHELL", *shell, "bash, zsh or fish")->option_text(" ")->required();
+  option->check(CLI::IsMember({"bash", "zsh", "fish"}, CLI::ignore_case));
+  return {words, [shell, &program](Call&) {
+            const std::vector<CompletedCommand> commands = completed_commands(program);
+            print(*shell == "bash"  ? bash_completion(commands)
+                  : *shell == "zsh" ? zsh_completion(commands)
+                                    : fish_completion(commands));
+            return kOk;
+          }};
 }
 
 }  // namespace sharpmax::cli

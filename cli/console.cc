@@ -1,21 +1,82 @@
 #include "cli/console.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
-#include "cli/interrupt.h"
+#include "job/field_values.h"
+#include "job/saved_results.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 
 namespace sharpmax::cli {
+namespace {
+
+// Of the process, as signals are.
+std::atomic<bool> interrupt_requested = false;
+std::atomic<bool> line_is_open = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // so they may be used in a signal handler
+
+extern "C" void on_interrupt(int) {
+  if (!interrupt_requested.exchange(true)) return;
+  remove_unfinished_files();
+  end_open_line();
+  ::_exit(kInterrupted);
+}
+
+bool has(const Call& call, std::string_view word) {
+  return std::find(call.words.begin(), call.words.end(), word) != call.words.end();
+}
+
+// The text came by standard input, which must be given again.
+bool reads_standard_input(const Call& call) {
+  const auto piped = [](const auto& word, const auto& next) { return word == "--text" && next == "-"; };
+  return has(call, "--text=-") || std::adjacent_find(call.words.begin(), call.words.end(), piped) != call.words.end();
+}
+
+std::string command_to_resume(const Call& call) {
+  std::vector<std::string> words = call.words;
+  const std::string directory = call.told ? call.told->directory : "";
+  if (!directory.empty() && !has(call, "--directory")) words.insert(words.end(), {"--directory", directory});
+  if (!has(call, "--resume")) words.push_back("--resume");
+  if (call.words.front() == "retrieve" || call.words.front() == "train")
+    std::erase(words, "--overwrite");  // which would begin again
+  return call.program + quoted_words(words);
+}
+
+}  // namespace
+
+void handle_interrupts() {
+  interrupt_requested = false;
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;  // without SA_RESTART: a read that waits for input ends too
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
 
 void pause() {
-  if (interrupt_requested()) throw Interrupted{};
+  if (interrupt_requested) throw Interrupted{};
+}
+
+std::string quoted_words(std::span<const std::string> words) {
+  std::string line;
+  for (const std::string& word : words) line += " " + quoted_word(word);
+  return line;
+}
+
+std::string Call::interrupt_sentence() const {
+  const auto [can_go_on, sentence] = interruption_of(told, has(*this, "--resume"));
+  if (!can_go_on) return sentence;
+  const char* const also = reads_standard_input(*this) ? ", with the same text on standard input" : "";
+  return fmt::format("{}; continue{} with: {}", sentence, also, command_to_resume(*this));
 }
 
 bool prints_to_a_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
@@ -40,13 +101,18 @@ void print(std::string_view text) {
   }
 }
 
+void deliver(const std::string& where, const std::string& text) {
+  if (where == "-")
+    print(text);
+  else if (!where.empty())
+    write_text(where, text);
+}
+
 std::string json_text(const Json& data) {
   return data.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 namespace {
-
-volatile std::sig_atomic_t line_is_open = 0;
 
 // Bytes below 0x20 and 0x7f as the picture of the control character, and the C1 controls of UTF-8 as a
 // question mark.
@@ -80,7 +146,7 @@ void print_stream(std::string_view text) {
 
 void end_open_line() noexcept {
   if (!line_is_open) return;
-  line_is_open = 0;
+  line_is_open = false;
   [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, "\n", 1);
 }
 
@@ -101,7 +167,7 @@ void Progress::show(std::string_view what) {
     if (what.empty()) return;  // which wipes the line on a terminal
     constexpr auto kBetweenLines = std::chrono::seconds(10);
     const auto now = std::chrono::steady_clock::now();
-    if (what.empty() || elsewhere_ == Elsewhere::silent || now - last_line_ < kBetweenLines) return;
+    if (elsewhere_ == Elsewhere::silent || now - last_line_ < kBetweenLines) return;
     last_line_ = now;
     narrate(what);
     return;

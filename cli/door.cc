@@ -1,14 +1,46 @@
 #include "cli/door.h"
 
-#include "cli/interrupt.h"
+#include <fmt/format.h>
+
 #include "cli/table.h"
 
 namespace sharpmax::cli {
+namespace {
 
-void ConsoleListener::on_narration(std::string_view sentence) { cli::narrate(sentence); }  // not Listener::narrate()
+// -o has long names too.
+std::string names_of(const Field& field) {
+  return field.name == "report" ? "-o,--report,--html" : option_of(field);
+}
 
-void ConsoleListener::on_resumption(const Resumption& resumption) {
-  tell_resumption({resumption.possible, spoken(resumption.sentence, speech()), resumption.directory});
+void annotate(const CLI::App& words, const CLI::Option* option, const Field& field) {
+  OptionNote& note = note_of(words, option);
+  note.common = field.common;
+  note.choices.assign(field.domain.choices.begin(), field.domain.choices.end());
+}
+
+}  // namespace
+
+CLI::Option* add_field(CLI::App& words, const Field& field, const std::string& otherwise,
+                       std::function<void(const std::vector<std::string>&)> given) {
+  const std::string meaning = otherwise.empty() ? std::string(field.meaning)
+                                                : fmt::format("{} (default {})", field.meaning, otherwise);
+  CLI::Option* const option =
+      words.add_option_function<std::vector<std::string>>(names_of(field), std::move(given), meaning);
+  const bool several = field.operand && field.shape.ends_with("...");
+  option->option_text(field.operand && !several ? " " : std::string(field.shape));
+  if (several)
+    option->expected(0, CLI::detail::expected_max_vector_size);
+  else
+    option->expected(1)->allow_extra_args(false);
+  if (!field.group.empty()) option->group(std::string(field.group));
+  annotate(words, option, field);
+  return option;
+}
+
+void add_flag_field(CLI::App& words, const Field& field, std::function<void()> given) {
+  CLI::Option* const option = words.add_flag_callback(names_of(field), std::move(given), std::string(field.meaning));
+  annotate(words, option, field);
+  if (!field.group.empty()) option->group(std::string(field.group));  // CLI11 hides those of an empty group
 }
 
 bool takes_standard_output(std::string& file) {

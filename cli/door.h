@@ -1,37 +1,69 @@
-// The door of the command line: a verb as a command, with options made from its fields, its listener, and its output.
+// The door of the command line: a verb as a command, with options made from its fields, and its output.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/fields.h"
 #include "cli/verbs.h"
+#include "job/field_values.h"
+#include "retrieval/task/task.h"
 
 namespace sharpmax::cli {
 
-// Hears a job for the console: progress and narration go to standard error, generated text to standard output.
-class ConsoleListener : public Listener {
- public:
-  // prints: generated text goes to standard output.
-  explicit ConsoleListener(bool prints = true, Progress::Elsewhere elsewhere = Progress::Elsewhere::lines)
-      : prints_(prints), progress_(elsewhere) {}
-  void on_progress(std::string_view line) override { progress_.show(line); }
-  void on_pause() override { pause(); }
-  void on_narration(std::string_view sentence) override;
-  void on_text(std::string_view text) override {
-    if (prints_) print_stream(text);
-  }
-  void on_resumption(const Resumption& resumption) override;
-  Speech speech() const override { return Speech::command_line; }
+// The option of a field, with its help; `given` takes its texts when the words are parsed.
+CLI::Option* add_field(CLI::App& words, const Field& field, const std::string& otherwise,
+                       std::function<void(const std::vector<std::string>&)> given);
+void add_flag_field(CLI::App& words, const Field& field, std::function<void()> given);
 
- private:
-  bool prints_;
-  Progress progress_;
-};
+template <class T>
+inline constexpr bool kIsList = false;
+template <class T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+template <>
+inline constexpr bool kIsList<Texts> = true;
+
+// The value that the texts say; a list has the pieces of all of them.
+template <class Value>
+void read_texts(const Field& field, const std::vector<std::string>& texts, Value& value) {
+  if constexpr (kIsList<Value>) {
+    value.clear();
+    for (const std::string& text : texts) {
+      Value piece;
+      read_field(field, text, piece);
+      value.insert(value.end(), piece.begin(), piece.end());
+    }
+  } else {
+    read_field(field, texts.back(), value);
+  }
+  check_field(field, value);  // a default that was typed is checked too
+}
+
+// Adds an option for each field of the request, which must outlive the parsing. Defaults are those that it has now.
+template <class Request>
+void add_fields(CLI::App& words, Request& request, Given& given) {
+  Request::each_field(request, [&](const Field& field, auto& value) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if (field.kind == Field::Kind::memory) return;
+    if constexpr (std::is_same_v<Value, bool>) {
+      add_flag_field(words, field, [field, &value, &given] {
+        value = true;
+        given.emplace(field.name);
+      });
+    } else {
+      CLI::Option* const option = add_field(words, field, value == Value{} ? "" : field_text(value),
+                                            [field, &value, &given](const std::vector<std::string>& texts) {
+                                              read_texts(field, texts, value);
+                                              given.emplace(field.name);
+                                            });
+      if constexpr (kIsList<Value>) option->take_all();
+    }
+  });
+}
 
 // Which results go to standard output in place of the text: those whose file is "-".
 struct StandardOutput {
@@ -47,7 +79,7 @@ void read_standard_input(TextRequest& text);
 void read_standard_input(GenerateRequest& request);
 
 template <class Verb>
-int run_verb(Verb& verb, const Given& given) {
+int run_verb(Verb& verb, const Given& given, Call& call) {
   StandardOutput output;
   Verb::each_field(verb, [&](const Field& field, auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
@@ -60,8 +92,8 @@ int run_verb(Verb& verb, const Given& given) {
   constexpr bool kGenerates = std::is_same_v<Verb, RunVerb>;
   if constexpr (kGenerates) read_standard_input(verb.request);
   if constexpr (requires { verb.text(); }) read_standard_input(verb.text());
-  ConsoleListener listener(!output.json, kGenerates ? Progress::Elsewhere::silent : Progress::Elsewhere::lines);
-  return show(verb.run({listener, given, command_line(), output.json, /*streams_text=*/true}), output);
+  ConsoleListener listener(call, !output.json, kGenerates ? Progress::Elsewhere::silent : Progress::Elsewhere::lines);
+  return show(verb.run({listener, given, call.command(), output.json, /*streams_text=*/true}), output);
 }
 
 template <class Verb>
@@ -71,7 +103,7 @@ Command add_verb(CLI::App& program) {
   CLI::App* app = program.add_subcommand(Verb::kName, Verb::kSummary);
   app->footer(Verb::kFooter);
   add_fields(*app, *verb, *given);
-  return {app, [verb, given] { return run_verb(*verb, *given); }};
+  return {app, [verb, given](Call& call) { return run_verb(*verb, *given, call); }};
 }
 
 }  // namespace sharpmax::cli

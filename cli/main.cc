@@ -1,4 +1,4 @@
 // sharpmax: the command line as a program.
-#include "cli/program.h"
+#include "cli/console.h"
 
 int main(int argc, char** argv) { return sharpmax::cli::program_main(argc, argv); }

@@ -1,7 +1,7 @@
 // All subcommands together; errors become one sentence on stderr and an exit code.
-#include "cli/program.h"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <csignal>
 #include <memory>
 #include <new>
@@ -10,11 +10,11 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/door.h"
-#include "cli/help.h"
-#include "cli/interrupt.h"
-#include "cli/outputs.h"
 #include "cli/table.h"
+#include "machine/blas.h"
+#include "machine/machine_limits.h"
 #include "sharpmax/error.h"
+#include "sharpmax/machine.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -33,7 +33,7 @@ constexpr const char* kFooter =
 // `python -m sharpmax` has its own file as the first word.
 std::string program_typed(const std::string& first) {
   if (first.ends_with("__main__.py")) return "python3 -m sharpmax";
-  return quoted_words({&first, 1}).substr(1);
+  return quoted_word(first);
 }
 
 int complain(const std::string& sentence, int code) {
@@ -89,20 +89,56 @@ void describe(CLI::App& program, VersionWish& wish) {
 
 // The command that the words name, from where its own words begin.
 void check_all_values(const CLI::App& program, const std::vector<std::string>& words) {
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* command : commands_of(program))
     if (!words.empty() && command->get_name() == words.front()) return check_values(*command, words, 1);
   check_values(program, words, 0);
 }
 
-int tell_version(const VersionWish& wish) {
-  CallFiles(wish.overwrite).writes("--json", wish.json, results_kind("sharpmax.version/1")).check();
-  return print_version(wish.verbose, wish.json);
+std::string compiler() {
+#if defined(__clang__)
+  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
 }
 
-int run_program(std::span<const std::string> words) {
-  const std::vector<std::string> typed = with_help_behind({words.begin(), words.end()});
-  command_line() = "sharpmax" + quoted_words(words);
-  begin_call(typed);
+// In the column of the others.
+std::string blas_lines() {
+  constexpr std::size_t kColumn = 19;
+  std::string lines;
+  for (const char c : wrapped(blas_description(), kScreenWidth - kColumn))
+    lines += c == '\n' ? "\n" + std::string(kColumn, ' ') : std::string(1, c);
+  return lines;
+}
+
+int tell_version(const VersionWish& wish) {
+  CallFiles(wish.overwrite).writes("--json", wish.json, results_kind("sharpmax.version/1")).check();
+  if (!wish.json.empty()) {
+    deliver(wish.json, json_text(Json{{"schema", "sharpmax.version/1"},
+                                      {"version", version()},
+                                      {"compiler", compiler()},
+                                      {"targets_compiled", compiled_targets()},
+                                      {"targets_available", available_targets()},
+                                      {"target", current_target()},
+                                      {"blas", blas_description()},
+                                      {"threads", default_threads()}}));
+  }
+  if (wish.json == "-") return kOk;
+  std::string text = fmt::format("sharpmax {}\n", version());
+  if (wish.verbose) {
+    text += fmt::format("compiler           {}\n", compiler());
+    text += fmt::format("targets compiled   {}\n", fmt::join(compiled_targets(), " "));
+    text += fmt::format("targets available  {}\n", fmt::join(available_targets(), " "));
+    text += fmt::format("target in use      {}\n", current_target());
+    text += fmt::format("BLAS               {}\n", blas_lines());
+    text += fmt::format("OpenMP threads     {}\n", default_threads());
+  }
+  print(text);
+  return kOk;
+}
+
+int run_program(Call& call) {
+  const std::vector<std::string> typed = with_help_behind(call.words);
   CLI::App program(
       "Sharp attention at any size: see where attention goes blunt as its input grows, know "
       "where it must, and fix it.",
@@ -142,7 +178,7 @@ int run_program(std::span<const std::string> words) {
     throw Usage(error.what());
   }
   for (const Command& command : commands) {
-    if (command.words->parsed()) return command.run();
+    if (command.words->parsed()) return command.run(call);
   }
   if (wish.version) return tell_version(wish);
   if (wish.verbose || !wish.json.empty()) throw Usage("--verbose and --json go with --version or a command");
@@ -150,9 +186,9 @@ int run_program(std::span<const std::string> words) {
   return kOk;
 }
 
-int run_or_complain(std::span<const std::string> words) {
+int run_or_complain(Call call) {
   try {
-    return run_program(words);
+    return run_program(call);
   } catch (const Usage& usage) {
     return complain(usage.what(), kUsage);
   } catch (const RequestError& error) {
@@ -163,7 +199,7 @@ int run_or_complain(std::span<const std::string> words) {
     return complain("not enough memory", kLimit);
   } catch (const Interrupted&) {
     end_open_line();
-    return complain(interrupt_sentence(), kInterrupted);
+    return complain(call.interrupt_sentence(), kInterrupted);
   } catch (const std::exception& error) {
     return complain(fmt::format("unexpected: {}", error.what()), kCheckFailed);
   }
@@ -175,8 +211,9 @@ int program_main(int argc, char** argv) {
   handle_interrupts();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write, told in words
-  if (argc > 0) set_program(program_typed(argv[0]));
-  return run_or_complain(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  Call call;
+  if (argc > 0) call = {.program = program_typed(argv[0]), .words = {argv + 1, argv + argc}, .told = {}};
+  return run_or_complain(std::move(call));
 }
 
 }  // namespace sharpmax::cli

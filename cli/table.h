@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "job/words.h"
+#include "base/numbers.h"
 
 namespace sharpmax::cli {
 

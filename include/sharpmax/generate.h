@@ -41,10 +41,11 @@ struct GenerateRequest {
     visit(common({"tokens", "N", "Generation",
                   "Largest number of tokens to generate", range(1, 1 << 30)}), self.tokens);
     visit(common({"temperature", "X", "Generation",
-                  "Temperature of the draws; 0 always takes the likeliest token (default 0)"}),
+                  "Temperature of the draws; 0 always takes the likeliest token (default 0)", range(0)}),
           self.temperature);
-    visit({"top_k", "N", "Generation", "Number of likeliest tokens to draw from; 0 is all (default 0)"}, self.top_k);
-    visit({"top_p", "X", "Generation", "Share of probability to draw from, likeliest tokens first"}, self.top_p);
+    visit({"top_k", "N", "Generation", "Number of likeliest tokens to draw from; 0 is all (default 0)", range(0)}, self.top_k);
+    visit({"top_p", "X", "Generation", "Share of probability to draw from, likeliest tokens first", range(1e-9, 1)},
+          self.top_p);
     visit(common({"seed", "N", "Generation", "Seed of the draws (default 0)"}), self.seed);
   }
 };

@@ -8,7 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "cli/program.h"
+#include "cli/console.h"
 #include "job/call_files.h"
 #include "report/report_files.h"
 #include "sharpmax/report.h"

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "job/field_values.h"
-#include "job/normalizer_fields.h"
-#include "retrieval/task/settings.h"
+#include "retrieval/task/task.h"
 #include "sharpmax/normalizer.h"
 
 namespace sharpmax::python {

@@ -10,7 +10,7 @@
 #include "engine.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
-#include "model/tokenizer/chat.h"
+#include "model/tokenizer/tokenizer.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sharpmax/job.h"
+#include "sharpmax/normalizer.h"
 
 namespace sharpmax {
 
@@ -130,5 +131,16 @@ std::string command_of(std::string_view verb, const Request& request) {
   });
   return "sharpmax " + std::string(verb) + operands + options;
 }
+
+// Normalizers as values of fields. Their parameters are separated by commas, so a list of them is separated by semicolons.
+
+template <>
+inline constexpr char kSeparator<AnyNormalizer> = ';';
+
+std::string field_text(const AnyNormalizer& value);
+// Throw RequestError for text that is no normalizer.
+void read_field(const Field& field, std::string_view text, AnyNormalizer& value);
+void read_field(const Field& field, std::string_view text, std::optional<AnyNormalizer>& value);
+void read_field(const Field& field, std::string_view text, std::vector<AnyNormalizer>& values);
 
 }  // namespace sharpmax

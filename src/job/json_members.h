@@ -156,4 +156,19 @@ auto read_results(const Json& json, std::string_view schema, const Read& read) {
   }
 }
 
+// Settings that list fields (Settings::each_field) as an object, each under its name.
+template <class Settings>
+Json json_of_fields(const Settings& settings) {
+  Json json = Json::object();
+  Settings::each_field(settings, [&](const Field& field, const auto& value) {
+    json[std::string(field.name)] = json_of(value);
+  });
+  return json;
+}
+template <class Settings>
+void read_fields(const Json& json, Settings& settings) {
+  Settings::each_field(
+      settings, [&](const Field& field, auto& value) { read_json(json.at(std::string(field.name)), value); });
+}
+
 }  // namespace sharpmax

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "job/strict_json.h"
+#include "job/saved_results.h"
 #include "storage/files.h"
 
 namespace sharpmax {

@@ -35,4 +35,12 @@ Interruption interruption_of(const std::optional<Resumption>& told, bool resumin
 // Refuses `resume` without a file to resume from.
 void check_resume(bool resume, const std::string& json);
 
+// JSON of files that a job wrote itself: read strictly, and compared.
+
+// Text that must be one JSON value, no key twice. `where` opens every message.
+Json parse_json(std::string_view text, std::string_view where);
+
+// The first value that is not the same: "arms.0.training.steps is 100 there, 200 here". Empty: none.
+std::string first_difference(const Json& there, const Json& here);
+
 }  // namespace sharpmax

@@ -1,5 +1,4 @@
 // alpha-entmax for any alpha in [1, 16]: a bracketed root of sum p = 1, and its gradient.
-#include "normalizer/threshold_map.h"
 
 #include <algorithm>
 #include <cmath>

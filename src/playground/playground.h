@@ -27,7 +27,7 @@ std::string family_json();
 // sources that the library is made of. Plain C, because that is what WebAssembly exports.
 //
 // Natively nothing throws: a function that fails says so, and sharpmax_message() has the one sentence to
-// show. In WebAssembly the sentence is thrown to the page instead (throw_to_page.cc). Texts are UTF-8 and end with a zero. One caller at a time.
+// show. In WebAssembly the sentence is thrown to the page instead (wasi.cc). Texts are UTF-8 and end with a zero. One caller at a time.
 
 extern "C" {
 

@@ -10,7 +10,6 @@
 #include "report/page_template.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
-#include "storage/gzip.h"
 
 namespace sharpmax::report {
 namespace {

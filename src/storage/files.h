@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,5 +76,40 @@ std::string sha256_of(std::span<const std::byte> bytes,
 std::string base64_of(std::span<const std::uint8_t> bytes);
 // Nothing if the letters are not base64, whole and padded.
 std::optional<std::vector<std::uint8_t>> bytes_in_base64(std::string_view letters);
+
+// Bytes compressed as gzip (RFC 1952), which browsers unpack.
+
+// The same bytes for the same text, whenever it is written: no name, no date. Throws Error{io} if memory runs out.
+std::vector<std::uint8_t> gzip_of(std::string_view text);
+
+// Characters that know how far they have been read: a parser whose tokens carry no position (nlohmann's)
+// gets one through its input.
+
+class CountingIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator() = default;
+  CountingIterator(const char* at, const char** furthest) : at_(at), furthest_(furthest) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    *furthest_ = ++at_;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_ = nullptr;
+  const char** furthest_ = nullptr;
+};
 
 }  // namespace sharpmax

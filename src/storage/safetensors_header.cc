@@ -8,9 +8,9 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "base/counting_iterator.h"
 #include "base/in_quotes.h"
 #include "sharpmax/error.h"
+#include "storage/files.h"
 #include "storage/safetensors.h"
 
 namespace sharpmax {

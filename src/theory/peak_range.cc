@@ -6,7 +6,6 @@
 #include "normalizer/definition.h"
 #include "theory/arguments.h"
 #include "theory/dispersion.h"
-#include "theory/peak_parts.h"
 
 namespace sharpmax::theory {
 namespace {

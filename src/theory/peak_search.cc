@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "theory/arguments.h"
-#include "theory/peak_parts.h"
+#include "theory/peak_range.h"
 
 namespace sharpmax::theory {
 

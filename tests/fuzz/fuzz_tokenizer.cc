@@ -10,8 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/file/json_file.h"
-#include "model/tokenizer/chat.h"
+#include "model/file/model_file.h"
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "model/tokenizer/json_tokenizer.h"
 #include "model/tokenizer/tokenizer.h"

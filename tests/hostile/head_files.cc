@@ -9,8 +9,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "retrieval/task/settings.h"
-#include "retrieval/training/head_file.h"
+#include "retrieval/task/task.h"
+#include "retrieval/training/training.h"
 #include "sharpmax/error.h"
 #include "storage/safetensors.h"
 #include "support/files.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "retrieval/head/head.h"
-#include "retrieval/training/head_file.h"
+#include "retrieval/training/training.h"
 #include "support/files.h"
 #include "support/retrieval_requests.h"
 

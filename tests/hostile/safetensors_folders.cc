@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "model/file/json_file.h"
 #include "model/file/model_file.h"
 #include "storage/safetensors.h"
 #include "support/files.h"

@@ -1,7 +1,7 @@
 // Files of questions, one defect each: refused with the line's number.
 #include <gtest/gtest.h>
 
-#include "audit/fix/material.h"
+#include "audit/fix/fix_run.h"
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "sharpmax/error.h"
 #include "support/vocabularies.h"

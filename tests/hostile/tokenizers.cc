@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "model/tokenizer/chat.h"
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "model/tokenizer/json_tokenizer.h"
 #include "model/tokenizer/pattern.h"
+#include "model/tokenizer/tokenizer.h"
 #include "sharpmax/error.h"
 #include "support/vocabularies.h"
 

@@ -1,7 +1,7 @@
 // The Kolmogorov-Smirnov test by counting, and the rules by which paper B's findings are judged.
 #include <gtest/gtest.h>
 
-#include "audit/analysis/paper_findings.h"
+#include "audit/analysis/measure_model.h"
 #include "nlohmann/json.hpp"
 #include "sharpmax/error.h"
 #include "support/paper_b_plain.h"

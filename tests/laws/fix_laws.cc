@@ -7,7 +7,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "audit/fix/choice.h"
 #include "audit/fix/fix_run.h"
 #include "audit/fix/rule.h"
 #include "model/generation/generate.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "audit/certificate/certificate.h"
-#include "audit/certificate/norm_bound.h"
 #include "model/transformer/session.h"
 #include "support/attention_watch.h"
 #include "support/plain_scores.h"

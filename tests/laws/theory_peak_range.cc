@@ -10,7 +10,6 @@
 #include "support/row.h"
 #include "support/theory_attack.h"
 #include "theory/dispersion.h"
-#include "theory/peak_parts.h"
 #include "theory/peak_range.h"
 
 namespace sharpmax::test {

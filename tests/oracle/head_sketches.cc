@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "audit/measure/head_sketch.h"
+#include "audit/measure/findings.h"
 #include "storage/files.h"
 #include "support/attention_watch.h"
 #include "support/tiny_architectures.h"

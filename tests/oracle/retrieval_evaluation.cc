@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "normalizer/definition.h"
-#include "retrieval/run/run_parts.h"
+#include "retrieval/run/run.h"
 #include "retrieval/testing/evaluation.h"
 #include "retrieval/testing/evaluation_block.h"
 #include "sharpmax/error.h"

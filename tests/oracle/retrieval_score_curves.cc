@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "retrieval/testing/score_curves.h"
 #include "retrieval/task/task.h"
+#include "retrieval/testing/evaluation_block.h"
 #include "support/random.h"
 
 namespace sharpmax::retrieval {

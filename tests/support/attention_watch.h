@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/float16.h"
-#include "model/architecture/configuration.h"
+#include "model/architecture/architecture.h"
 #include "model/transformer/session.h"
 #include "support/random.h"
 

@@ -12,7 +12,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "model/tokenizer/chat.h"
 #include "model/tokenizer/tokenizer.h"
 #include "sharpmax/error.h"
 

@@ -1,5 +1,5 @@
-// The backward of one block: see backward.h.
-#include "attention/kernels/backward.h"
+// The backward of one block: see block.h.
+#include "attention/kernels/block.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,8 @@
 // What both plans of the backward share: a block packed for its five products, scores and dP in tiles, and
 // the products that gather gradients of queries, keys and values.
+
+#include "attention/kernels/block.h"
+
 #if defined(SHARPMAX_BACKWARD_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHARPMAX_BACKWARD_BLOCK_INL_H_
 #undef SHARPMAX_BACKWARD_BLOCK_INL_H_
@@ -10,7 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attention/kernels/backward.h"
+#include "attention/kernels/block.h"
 #include "attention/kernels/groups-inl.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/tile-inl.h"

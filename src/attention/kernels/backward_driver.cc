@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "attention/kernels.h"
-#include "attention/kernels/backward.h"
 #include "attention/kernels/block.h"
 #include "attention/kernels/thread_scratch.h"
 #include "base/threads.h"

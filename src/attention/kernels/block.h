@@ -197,4 +197,89 @@ void prefill_block(const PrefillJob& job, const PackedHead& head, std::span<Bloc
 // Floats of BlockScratch::line.
 std::size_t line_floats(const AttentionRequest& request);
 
+// Few queries: keys and values are read once, where they lie, for all query heads that share them.
+//
+// Three passes: scores of a chunk of keys for every row; each row resolved whole (its n scores are a
+// fraction of one key's bytes, so a second look at them is free); values folded chunk by chunk.
+
+// At most this many rows (queries x query heads of a kv head) are worth reading unpacked keys for.
+inline constexpr std::size_t kDecodeRows = 16;
+// Keys of a chunk: the unit of work, and of the sums. By shape alone.
+inline constexpr std::size_t kDecodeChunk = 2048;
+
+// One segment and kv head. Rows hold `floats` scores each, for keys [first, first + key_count) of the
+// segment, padded to whole tiles.
+struct DecodeHead {
+  const AttentionRequest* request = nullptr;
+  const Segment* segment = nullptr;
+  std::int64_t kv_head = 0;
+  std::int64_t first = 0;
+  std::size_t key_count = 0;
+  std::size_t floats = 0;
+  bool feature_map = false;
+  std::span<const BlockRow> rows;
+  float* queries = nullptr;  // [row][padded feature], scaled
+  float* scores = nullptr;   // [row][floats]
+  float* partial = nullptr;  // [chunk][row][padded value_feature]
+};
+
+// Features rounded up to whole vectors.
+std::size_t decode_padded(std::size_t features);
+// Floats of the `line` scratch that the passes below want.
+std::size_t decode_line_floats(const AttentionRequest& request);
+
+void decode_queries(const DecodeHead& head, double scale);
+void decode_scores(const DecodeHead& head, std::size_t chunk, float* line);
+// Resolves row `row` in place. `rows`: this thread's workspace.
+void decode_resolve(const DecodeHead& head, std::size_t row, const AnyNormalizer& normalizer,
+                    const RowWishes& wishes, RowWorkspace& rows, RowOutcome& outcome);
+void decode_values(const DecodeHead& head, std::size_t chunk, float* line);
+// Sums the chunks' partial results of a row, in order, times scale, into out.
+void decode_finish(const DecodeHead& head, std::size_t row, float scale, const AnyMutableTensor<4>& out);
+
+// The driver of these passes.
+void run_decode(const PrefillJob& job, std::span<const Item> items);
+
+// The backward of one block of queries, for whichever instruction set is in use.
+//
+// Five products: scores again, dP = dO V^T, then dQ = dS K, dK = dS^T Q, dV = P^T dO. Exponential rules
+// with what the forward saved run key block by key block; every other rule keeps the whole rows of
+// scores and of dP, and lets the row turn them into weights and score gradients.
+
+struct BackwardJob {
+  const BackwardCall* call = nullptr;
+  bool streaming = false;
+  bool feature_map = false;
+  double scale = 1.0;
+  std::size_t parameters = 0;  // gradients wanted; 0: none
+  double* d_bias = nullptr;    // dense [batch, head, query, key] of the gradient's own shape; null: not wanted
+};
+
+// What a stripe (blocks run in order by one owner) sums into.
+struct StripeSums {
+  float* d_keys = nullptr;          // [padded key][padded feature]
+  float* d_values = nullptr;        // [padded key][padded value_feature]
+  double* d_parameters = nullptr;   // [parameter][query head]
+};
+
+struct BackwardScratch {
+  float* queries = nullptr;           // [group][feature][tile.rows], scaled
+  float* d_out = nullptr;             // [group][value_feature][tile.rows]
+  float* queries_by_row = nullptr;    // [column panel][row][width], scaled
+  float* d_out_by_row = nullptr;      // likewise
+  float* d_queries = nullptr;         // [row][padded feature]
+  float* weights = nullptr;           // tiles: P
+  float* d_scores = nullptr;          // tiles: dP, then dS
+  float* slopes = nullptr;            // tiles: of the soft cap; null: there is none
+  float* line = nullptr;
+  RowWorkspace* rows = nullptr;
+};
+
+void backward_block(const BackwardJob& job, const PackedHead& head, std::span<BlockRow> rows,
+                    const BackwardScratch& scratch, const StripeSums& sums);
+
+// Writes keys [begin, end) of a head's gradients from `stripes` sums, added in order.
+void write_key_gradients(const BackwardJob& job, const PackedHead& head, std::span<const StripeSums> stripes,
+                         std::size_t begin, std::size_t end);
+
 }  // namespace sharpmax

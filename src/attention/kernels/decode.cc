@@ -1,5 +1,5 @@
-// Few queries against many keys: see decode.h.
-#include "attention/kernels/decode.h"
+// Few queries against many keys: see block.h.
+#include "attention/kernels/block.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,8 +11,8 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
 #include "attention/kernels/dot-inl.h"
-#include "attention/kernels/out-inl.h"
 #include "attention/kernels/scores-inl.h"
+#include "attention/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {

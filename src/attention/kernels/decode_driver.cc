@@ -1,5 +1,3 @@
-#include "attention/kernels/decode.h"
-
 #include <algorithm>
 #include <memory>
 #include <vector>

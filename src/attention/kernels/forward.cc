@@ -9,7 +9,6 @@
 
 #include "attention/kernels.h"
 #include "attention/kernels/block.h"
-#include "attention/kernels/decode.h"
 #include "attention/kernels/thread_scratch.h"
 #include "base/threads.h"
 

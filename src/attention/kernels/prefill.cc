@@ -11,9 +11,9 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
 #include "attention/kernels/groups-inl.h"
-#include "attention/kernels/out-inl.h"
 #include "attention/kernels/scores-inl.h"
 #include "attention/kernels/streaming-inl.h"
+#include "attention/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax {

@@ -14,12 +14,10 @@
 
 #include "attention/rows/describe-inl.h"
 #include "attention/rows/exponential-inl.h"
-#include "attention/rows/gaps-inl.h"
 #include "attention/rows/pointwise-inl.h"
 #include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/specification-inl.h"
-#include "attention/rows/stick_breaking-inl.h"
 #include "attention/rows/temperature_search-inl.h"
 #include "attention/rows/threshold-inl.h"
 #include "attention/rows/top-inl.h"

@@ -1,11 +1,10 @@
-#include "audit/analysis/paper_findings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "audit/measure/findings_json.h"
+#include "audit/analysis/measure_model.h"
+#include "audit/measure/findings.h"
 #include "job/json_members.h"
 
 namespace sharpmax::audit {

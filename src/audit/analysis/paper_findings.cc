@@ -1,4 +1,4 @@
-#include "audit/analysis/paper_findings.h"
+#include "audit/analysis/measure_model.h"
 
 #include <fmt/format.h>
 

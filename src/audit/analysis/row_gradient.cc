@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "audit/analysis/row_kernels.h"
 #include "sharpmax/attention.h"
 
 namespace sharpmax::audit {

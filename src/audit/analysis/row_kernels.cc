@@ -1,4 +1,4 @@
-#include "audit/analysis/row_kernels.h"
+#include "audit/analysis/row_geometry.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "audit/analysis/settings.h"
+#include "audit/analysis/measure_model.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

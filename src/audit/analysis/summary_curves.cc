@@ -1,4 +1,4 @@
-#include "audit/analysis/summary_curves.h"
+#include "audit/analysis/measure_model.h"
 
 #include <fmt/format.h>
 

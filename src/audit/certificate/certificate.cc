@@ -8,7 +8,6 @@
 #include <mutex>
 #include <numeric>
 
-#include "audit/certificate/norm_bound.h"
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "machine/blas.h"

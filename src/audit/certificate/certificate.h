@@ -6,11 +6,42 @@
 #include <optional>
 #include <vector>
 
-#include "audit/certificate/folded_head.h"
 #include "audit/certificate/spectrum.h"
+#include "model/architecture/architecture.h"
 #include "model/transformer/model.h"
 
 namespace sharpmax::audit {
+
+// One head as two affine maps of unit-size inputs: what a bound over all inputs needs to know of it.
+//
+// A norm gives g * u (+ shift) with |u| <= sqrt(width), whatever the input. Its weights fold into the
+// projections: query = Q u + q0, key = K v + k0; the score of a key at offset t is
+//   scale (Q u + q0) . R_t (K v + k0),
+// where R_t turns each rotation pair by its angle, and leaves the features past the pairs alone.
+
+inline constexpr double kFloat = 0x1p-24, kHalf = 0x1p-11;  // one rounding to float32, to float16
+
+struct FoldedSide {
+  std::vector<double> matrix;  // [feature, width]
+  std::vector<double> offset;  // [feature]
+  // [feature]: how far what the forward pass computes in float may be from Q u + q0, at most, for any input.
+  std::vector<double> rounding;
+  double storage_error = 0.0;  // what a cache in float16 may add to that, relative to the feature itself
+};
+
+struct FoldedHead {
+  std::int64_t width = 0, features = 0;
+  std::int64_t pairs = 0;  // features 2 p and 2 p + 1 are turned together, p < pairs; the rest are not
+  double radius = 0.0;     // |u| <= radius
+  double scale = 0.0;      // not negative
+  double cap = 0.0;        // scores become cap tanh(score / cap); 0: none
+  double dot_error = 0.0;  // of q . k in float, relative to the sum of |q_i k_i|
+  FoldedSide query, key;
+};
+
+// Of a model whose queries and keys are not normalized. Error{bad_file} where the head's weights hold NaN or
+// infinities.
+FoldedHead fold_head(const model::Model& model, std::int64_t layer, std::int64_t head);
 
 // Layer 0 sees tokens, and there are only so many: its queries and keys before the turn are known.
 
@@ -77,5 +108,36 @@ struct CertificateSettings {
 
 // In order of layers and heads. Error{bad_file} where weights that matter are not finite.
 std::vector<HeadCertificate> certify_heads(const model::Model& model, const CertificateSettings& settings);
+
+// The spread of one row over all inputs of the size that a norm leaves: a bound, and what some inputs reach.
+
+// The spread of one row's scores, over all inputs of the size that a norm leaves.
+
+// No row of this head spreads further, whatever enters the layer: any hidden state, any length, any offsets.
+// Before the soft cap. Holds for scores as the forward pass computes them in float.
+//
+// Without rotation it is the largest value over the ball but for rounding: the folded product's spectral
+// norm. With it, for any D > 0 that is constant on pairs (and so commutes with every turn)
+//   spread <= 2 scale max |D query| max |D^-1 key|;
+// D is searched for, and the maximum of |Q u + q0| over a ball is what duality gives it exactly.
+double norm_bound(const FoldedHead& head);
+
+// c tanh(score / c) of scores that spread at most `spread`; c = 0: no cap.
+double capped_spread(double spread, double cap);
+
+// How much of a norm bound inputs of the right size really reach.
+
+// The spread of two keys under one query, each the best of its size that a climb finds: the query and the
+// keys in turn, at the best offsets of a few hundred. After the soft cap. Whether any text makes such inputs
+// is another question.
+double reached_spread(const FoldedHead& head, const model::Rope& rope);
+
+// Heads whose queries and keys are normalized before they are turned (QueryKeyNorm): the weights of those two
+// norms are all that bounds their scores.
+struct NormalizedHead {
+  double bound = 0.0;    // as norm_bound(): no row spreads further
+  double reached = 0.0;  // by one query and two keys, as reached_spread()
+};
+NormalizedHead normalized_head(const model::Model& model, std::int64_t layer, std::int64_t head);
 
 }  // namespace sharpmax::audit

@@ -1,4 +1,4 @@
-#include "audit/certificate/folded_head.h"
+#include "audit/certificate/certificate.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "audit/certificate/norm_bound.h"
+#include "audit/certificate/certificate.h"
 
 #include <algorithm>
 #include <cmath>

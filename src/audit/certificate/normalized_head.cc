@@ -4,8 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "audit/certificate/folded_head.h"
-#include "audit/certificate/norm_bound.h"
+#include "audit/certificate/certificate.h"
 #include "audit/certificate/spectrum.h"
 #include "base/numbers.h"
 #include "model/product/product.h"

@@ -1,4 +1,4 @@
-#include "audit/fix/choice.h"
+#include "audit/fix/fix_run.h"
 
 #include <boost/math/distributions/binomial.hpp>
 #include <fmt/format.h>

@@ -5,14 +5,13 @@
 #include <chrono>
 #include <filesystem>
 
-#include "audit/fix/choice.h"
 #include "audit/fix/fix_run.h"
 #include "audit/fix/rule.h"
+#include "base/numbers.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "model/job/model_request.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/fix.h"

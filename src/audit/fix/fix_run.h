@@ -5,15 +5,117 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "audit/fix/choice.h"
 #include "audit/fix/rule.h"
+#include "audit/probe/question.h"
 #include "model/transformer/normalizer_table.h"
+#include "model/transformer/session.h"
+#include "sharpmax/fix.h"
 
 namespace sharpmax::audit {
+
+// What rules are tried on, in two parts: one to choose by, one held out to report on.
+
+enum class Part { tuning, held_out };
+
+// Questions of one length, or all of a file's.
+struct TaskSet {
+  std::int64_t length = 0;  // 0: a file's
+  std::vector<Question> tuning, held_out;
+};
+
+struct Material {
+  std::vector<std::vector<model::Token>> tuning, held_out;  // chunks of the text
+  std::vector<TaskSet> tasks;
+
+  const std::vector<std::vector<model::Token>>& text(Part part) const {
+    return part == Part::tuning ? tuning : held_out;
+  }
+  static const std::vector<Question>& questions(const TaskSet& task, Part part) {
+    return part == Part::tuning ? task.tuning : task.held_out;
+  }
+  // Tokens that one part takes to read, about: what work is measured by.
+  std::int64_t cost(Part part) const;
+  // Tokens that a session must have room for.
+  std::int64_t room(const model::Tokenizer& tokenizer) const;
+};
+
+// The first `tokens` of the text to the one part, as many after them to the other, in chunks of `length`;
+// half of the text each where it is shorter. Every chunk begins with the token that the model expects before
+// a text. Error{bad_argument} where a part would have fewer than kLeastTokens.
+inline constexpr std::int64_t kLeastTokens = 64;
+void add_text(Material& material, const model::Tokenizer& tokenizer, std::span<const model::Token> text,
+              std::int64_t tokens, std::int64_t length);
+
+// `questions` for either part at each length; parts share no context.
+void add_probe(Material& material, const model::Model& model, const Probe& probe,
+               std::span<const std::int64_t> lengths, std::int64_t questions);
+
+// A line each: {"prompt": "...", "answer": "..."}. Lines go to either part by turns, after a shuffle by seed.
+// Error{bad_file} names the line. `name` is the file's.
+void add_task_file(Material& material, const model::Tokenizer& tokenizer, std::string_view text,
+                   std::string_view name, std::uint64_t seed);
+
+// One rule tried: losses on text, and which questions were answered right.
+
+using sharpmax::TextRun;
+using Outcome = FixOutcome;
+
+// Reads one part of the material from the beginning. `on_cost` is told how much of Material::cost() is
+// through.
+Outcome try_on(model::Session& session, const Material& material, Part part,
+               const std::function<void(std::int64_t)>& on_cost = {});
+
+std::vector<TextRun> runs_of(
+    std::span<const float> losses);  // of one chunk; losses[i] has i + 1 tokens before it
+
+// A rule against doing nothing, and which rule is best by what the user is after.
+
+// A rule against doing nothing, on the same tokens and the same questions.
+
+using sharpmax::Flips;
+using sharpmax::LossChange;
+using Comparison = FixComparison;
+
+// Both of the same part of the same material. A part without text or questions has zeros.
+Comparison compare(const Outcome& plain, const Outcome& rule);
+
+// P(|B - n/2| >= |up - n/2|) for B binomial (n, 1/2), n = up + down; 1 where nothing flipped.
+double sign_test(std::int64_t up, std::int64_t down);
+
+// Which rule is best by what the user is after, and whether it may be called better than doing nothing.
+//
+// Many rules are tried on the tuning part, so the best of them looks better there than it is. One is chosen
+// by its score on that part, and that one alone is tested on the part held out.
+
+inline constexpr double kSignificant = 0.05;  // p of the sign test below which a change of answers counts
+
+enum class Goal { text, task, both };
+Goal goal_of(std::string_view name);  // Error{bad_argument}
+std::string_view name_of(Goal goal);
+
+struct Criterion {
+  Goal goal = Goal::both;
+  double allowed_loss = 0.02;  // both: largest rise of the loss for a better look-up, nats per token
+};
+
+// The larger the better; 0 is doing nothing. text: the loss that is saved. task: the share of questions
+// gained. both: their sum, one nat per token against all questions. Minus infinity for what the goal rules out,
+// or NaN losses.
+double score(const Comparison& tuning, const Criterion& criterion);
+
+// The place of the largest score above 0, the first of equals; none: leave it as it is.
+std::optional<std::size_t> best_of(std::span<const double> scores);
+
+using Finding = FixFinding;
+// What the held-out part says about the rule that was chosen.
+Finding judge_held_out(const Comparison& held_out, const Criterion& criterion);
+// What a finding that is not better shows, as the end of a sentence: "which is worse".
+std::string_view shortfall(const Finding& finding, Goal goal);
 
 // Which heads should run under a rule: a greedy search over groups of heads, coarse to fine.
 //

@@ -1,4 +1,4 @@
-#include "audit/fix/material.h"
+#include "audit/fix/fix_run.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

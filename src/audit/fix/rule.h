@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "audit/measure/findings.h"
-#include "model/architecture/configuration.h"
+#include "model/architecture/architecture.h"
 #include "model/transformer/normalizer_table.h"
 #include "model/transformer/session.h"
 

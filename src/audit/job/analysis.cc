@@ -10,12 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/analysis/measure_model.h"
-#include "audit/analysis/paper_findings.h"
 #include "audit/job/audit_forms.h"
+#include "base/numbers.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"
 

@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "audit/certificate/certificate.h"
+#include "base/numbers.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "model/job/model_request.h"
 #include "normalizer/definition.h"
 #include "sharpmax/bound.h"

@@ -9,10 +9,10 @@
 
 #include "audit/job/audit_forms.h"
 #include "audit/probe/measure_probe.h"
+#include "base/numbers.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"
 

@@ -1,10 +1,12 @@
 // From kept rows to findings: medians by length, the kind of every head, forecasts past the measured lengths.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "audit/measure/reading.h"
+#include "model/transformer/session.h"
 #include "sharpmax/audit.h"
 
 namespace sharpmax::audit {
@@ -62,5 +64,37 @@ double quantile(std::span<double> values, double share);
 // no such length.
 Findings find(const ReadingPlan& plan, const Readings& readings, const model::Configuration& configuration,
               const Thresholds& thresholds, bool softmax = true);
+
+// Findings as JSON, and the six digits of their numbers.
+
+// Numbers in results: six digits, enough to read. What is not finite becomes not-a-number, which is null in JSON.
+
+double rounded(double value);
+Json six_digits(double value);
+
+// Findings as JSON: the section "attention" of schema sharpmax.audit/1.
+
+// Numbers with six digits; not-a-number is null.
+Json to_json(const Findings& findings);
+// Of a model with so many layers, and heads in each. Throws Error{bad_file}, and JSON's exceptions.
+Findings findings_in(const Json& json, std::int64_t layers, std::int64_t heads);
+
+// Throws Error{bad_file} if results have another number of heads than their model.
+void check_head_count(std::size_t found, std::int64_t layers, std::int64_t heads);
+
+// Sketches of heads: what each does with one short excerpt, small enough to be looked at.
+
+// Queries that are looked at, spread over n tokens and denser towards the end; the last is n - 1.
+std::vector<std::int64_t> sketched_rows(std::int64_t n);
+
+// Reads the excerpt from an empty cache in one block: Error{bad_argument} where the session's is shorter.
+Sketches sketch_heads(model::Session& session, std::span<const model::Token> excerpt);
+
+// Sketches of heads as the section "sketches" of the results; docs/reference/audit.md has its fields.
+
+// Texts of tokens may be any bytes; those that are not UTF-8 become U+FFFD. Weights of a map lose digits: map_json().
+Json to_json(const Sketches& sketches);
+// Of a model with so many layers, and heads in each. Throws Error{bad_file}, and JSON's exceptions.
+Sketches sketches_in(const Json& json, std::int64_t layers, std::int64_t heads);
 
 }  // namespace sharpmax::audit

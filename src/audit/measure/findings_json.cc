@@ -1,14 +1,27 @@
-#include "audit/measure/findings_json.h"
+#include "audit/measure/findings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "base/in_quotes.h"
+#include "base/numbers.h"
 #include "job/json_members.h"
 
 namespace sharpmax::audit {
+
+double rounded(double value) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr) : kNaN;
+}
+
+Json six_digits(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return rounded(value);
+}
+
 namespace {
 
 template <class Values>

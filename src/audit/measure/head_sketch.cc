@@ -1,11 +1,9 @@
-#include "audit/measure/head_sketch.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "audit/measure/findings_json.h"
+#include "audit/measure/findings.h"
 #include "base/float16.h"
 #include "base/numbers.h"
 #include "job/json_members.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "model/architecture/configuration.h"
+#include "model/architecture/architecture.h"
 #include "model/transformer/session.h"
 #include "sharpmax/audit.h"
 

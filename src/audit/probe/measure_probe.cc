@@ -6,7 +6,6 @@
 #include <span>
 
 #include "audit/measure/findings.h"
-#include "audit/measure/findings_json.h"
 #include "audit/measure/reading.h"
 #include "job/json_members.h"
 #include "model/tokenizer/utf8.h"

@@ -5,7 +5,6 @@
 
 #include "base/in_quotes.h"
 #include "model/architecture/architecture.h"
-#include "model/architecture/configuration.h"
 #include "model/architecture/family_list.h"
 #include "sharpmax/error.h"
 

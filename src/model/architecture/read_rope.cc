@@ -6,7 +6,6 @@
 
 #include "base/in_quotes.h"
 #include "model/architecture/architecture.h"
-#include "model/architecture/configuration.h"
 #include "model/tensor/stored_tensor.h"
 #include "sharpmax/error.h"
 

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/in_quotes.h"
-#include "model/file/gguf_cursor.h"
 
 namespace sharpmax::model {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "base/in_quotes.h"
 #include "model/file/gguf.h"
-#include "model/file/gguf_cursor.h"
 
 namespace sharpmax::model {
 namespace {

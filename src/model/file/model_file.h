@@ -88,4 +88,16 @@ inline const StoredTensor* find_tensor(const ModelFile& file, std::string_view n
 using ChecksumListener = std::function<void(std::uint64_t done, std::uint64_t whole)>;
 std::string checksum_of(const ModelFile& file, const ChecksumListener& on_bytes = {});
 
+// JSON that lies beside a model: read with suspicion.
+
+struct JsonLimits {
+  std::uint64_t bytes = std::uint64_t{16} << 20;
+  int depth = 64;
+};
+
+// The object in `text`; `name` opens every message. Error{bad_file} with the byte for what is not JSON, not
+// an object, larger or deeper than the limits, or has a key twice in one object.
+nlohmann::json parse_json_object(std::string_view text, std::string_view name, const JsonLimits& limits = {});
+nlohmann::json read_json_object(const std::filesystem::path& path, const JsonLimits& limits = {});
+
 }  // namespace sharpmax::model

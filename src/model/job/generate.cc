@@ -6,13 +6,13 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
-#include "job/words.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
-#include "model/tokenizer/chat.h"
+#include "model/tokenizer/tokenizer.h"
 #include "storage/files.h"
 
 namespace sharpmax {

@@ -9,10 +9,10 @@
 #include <numeric>
 
 #include "base/in_quotes.h"
+#include "base/numbers.h"
 #include "base/threads.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
-#include "job/words.h"
 #include "model/architecture/architecture.h"
 #include "model/job/model_request.h"
 #include "model/tensor/stored_tensor.h"

@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "base/in_quotes.h"
+#include "base/numbers.h"
 #include "job/json_members.h"
-#include "job/words.h"
 #include "machine/machine_limits.h"
 #include "model/file/model_file.h"
 #include "model/tokenizer/utf8.h"

@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"

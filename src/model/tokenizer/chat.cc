@@ -1,4 +1,4 @@
-#include "model/tokenizer/chat.h"
+#include "model/tokenizer/tokenizer.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "model/file/json_file.h"
+#include "model/file/model_file.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {

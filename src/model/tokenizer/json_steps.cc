@@ -1,4 +1,4 @@
-#include "model/tokenizer/json_steps.h"
+#include "model/tokenizer/json_tokenizer.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>

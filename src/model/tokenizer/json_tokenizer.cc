@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/in_quotes.h"
-#include "model/file/json_file.h"
+#include "model/file/model_file.h"
 #include "model/tokenizer/pattern.h"
 #include "model/tokenizer/utf8.h"
 #include "sharpmax/error.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "model/architecture/architecture.h"
-#include "model/architecture/configuration.h"
 #include "model/file/model_file.h"
 #include "model/product/product.h"
 #include "model/tokenizer/tokenizer.h"

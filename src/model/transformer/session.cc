@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/threads.h"
-#include "model/transformer/vector_parts.h"
+#include "model/transformer/rope.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
 

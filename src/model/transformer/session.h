@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "model/architecture/configuration.h"
+#include "model/architecture/architecture.h"
 #include "model/product/product.h"
 #include "model/transformer/model.h"
 #include "model/transformer/normalizer_table.h"

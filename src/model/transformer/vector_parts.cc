@@ -1,4 +1,4 @@
-#include "model/transformer/vector_parts.h"
+#include "model/transformer/rope.h"
 
 #include <algorithm>
 #include <cmath>

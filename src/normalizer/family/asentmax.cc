@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "normalizer/threshold_map.h"
+#include "normalizer/softmax_map.h"
 
 namespace sharpmax {
 namespace {

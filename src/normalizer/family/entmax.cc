@@ -1,4 +1,4 @@
-#include "normalizer/threshold_map.h"
+#include "normalizer/softmax_map.h"
 
 namespace sharpmax {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "storage/gzip.h"
+#include "storage/files.h"
 
 namespace sharpmax::report {
 namespace {

@@ -1,4 +1,4 @@
-#include "retrieval/fit/polynomial_fit.h"
+#include "retrieval/fit/temperature_fit.h"
 
 #include <cblas.h>
 #include <fmt/format.h>

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "retrieval/task/settings.h"
+#include "retrieval/task/task.h"
 
 namespace sharpmax::retrieval {
 

@@ -6,14 +6,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "retrieval/fit/temperature_fit.h"
 #include "retrieval/job/requests.h"
 #include "retrieval/run/run.h"
-#include "retrieval/training/head_file.h"
+#include "retrieval/training/training.h"
 
 namespace sharpmax {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "job/call_files.h"
-#include "retrieval/task/settings.h"
+#include "retrieval/task/task.h"
 #include "sharpmax/fit.h"
 #include "sharpmax/retrieval.h"
 

@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "base/in_quotes.h"
+#include "base/numbers.h"
 #include "job/saved_results.h"
-#include "job/words.h"
 #include "retrieval/job/requests.h"
 #include "retrieval/run/run.h"
-#include "retrieval/training/head_file.h"
+#include "retrieval/training/training.h"
 #include "storage/files.h"
 
 namespace sharpmax::retrieval {

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "normalizer/definition.h"
-#include "retrieval/run/run_parts.h"
 #include "statistics/significance.h"
 
 namespace sharpmax::retrieval {

@@ -6,7 +6,7 @@
 #include "job/json_members.h"
 #include "job/saved_results.h"
 #include "retrieval/run/run.h"
-#include "retrieval/task/settings.h"
+#include "retrieval/task/task.h"
 
 namespace sharpmax::retrieval {
 namespace {

@@ -1,12 +1,11 @@
-#include "retrieval/run/run_parts.h"
-
 #include <fmt/format.h>
 
 #include <atomic>
 #include <optional>
 
 #include "base/threads.h"
-#include "retrieval/training/head_file.h"
+#include "retrieval/run/run.h"
+#include "retrieval/training/training.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {

@@ -1,4 +1,4 @@
-#include "retrieval/testing/score_curves.h"
+#include "retrieval/testing/evaluation_block.h"
 
 #include <algorithm>
 #include <cmath>

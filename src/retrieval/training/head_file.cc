@@ -1,4 +1,4 @@
-#include "retrieval/training/head_file.h"
+#include "retrieval/training/training.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,9 +11,9 @@
 #include <set>
 
 #include "base/in_quotes.h"
-#include "retrieval/task/settings.h"
+#include "retrieval/task/task.h"
 #include "sharpmax/error.h"
-#include "storage/sealed_tensors.h"
+#include "storage/safetensors.h"
 
 namespace sharpmax::retrieval {
 namespace {

@@ -11,7 +11,6 @@
 #include "job/saved_results.h"
 #include "storage/files.h"
 #include "train/run/run.h"
-#include "train/task/settings_json.h"
 #include "train/task/task.h"
 
 namespace sharpmax {

@@ -9,12 +9,10 @@
 
 #include "base/numbers.h"
 #include "job/json_members.h"
-#include "job/strict_json.h"
-#include "job/words.h"
+#include "job/saved_results.h"
 #include "statistics/significance.h"
 #include "storage/files.h"
-#include "train/run/run_training.h"
-#include "train/task/settings_json.h"
+#include "train/task/task.h"
 
 namespace sharpmax::train {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "job/run_directory.h"
 #include "train/testing/evaluation.h"
-#include "train/training/model_file.h"
+#include "train/training/trainer.h"
 
 namespace sharpmax::train {
 
@@ -42,5 +42,17 @@ TrainResult run(const RunSettings& settings, const Directory& directory, const R
 
 // Means over seeds.
 std::vector<TrainSummary> summary_of(const std::vector<TrainMeasurement>& results);
+
+// All models of a run, trained side by side, each from its checkpoint if it has one.
+
+struct Trained {
+  TrainingPlan plan;
+  TrainedModel model;
+  std::vector<float> parameters;
+  std::vector<AnyNormalizer> normalizers;  // one per layer
+};
+
+std::vector<Trained> train_all(const RunSettings& settings, const Directory& directory,
+                               const RunOptions& options);
 
 }  // namespace sharpmax::train

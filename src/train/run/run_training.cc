@@ -1,4 +1,4 @@
-#include "train/run/run_training.h"
+#include "train/run/run.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 
+#include "base/numbers.h"
 #include "base/threads.h"
-#include "job/words.h"
-#include "learning/loss_curve.h"
+#include "learning/kernels.h"
 
 namespace sharpmax::train {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/in_quotes.h"
 #include "job/field_values.h"
+#include "job/json_members.h"
 #include "sharpmax/normalizer.h"
-#include "train/task/settings_json.h"
 #include "train/task/task.h"
 
 namespace sharpmax::train {

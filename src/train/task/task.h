@@ -6,18 +6,63 @@
 // more parts of as many classes.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "sharpmax/train.h"
-#include "train/task/draw.h"
 
 namespace sharpmax::train {
+
+// Random draws of one sequence, one after another: a function of seed and stream alone.
+
+class Draw {
+ public:
+  Draw(std::uint64_t seed, std::uint64_t stream) : random_(seed, stream) {}
+
+  // Uniform in [0, bound), bound <= 2^31; biased by less than 2^-32.
+  std::int32_t below(std::int64_t bound) {
+    const std::uint64_t high = next(), low = next();
+    const auto product = static_cast<unsigned __int128>(high << 32 | low) * static_cast<std::uint64_t>(bound);
+    return static_cast<std::int32_t>(product >> 64);
+  }
+  double unit() { return (next() + 0.5) * 0x1p-32; }
+
+  // `count` different numbers of [0, bound), in random order.
+  std::vector<std::int32_t> distinct(std::int64_t count, std::int64_t bound);
+
+  template <class T>
+  void shuffle(std::span<T> values) {
+    for (std::size_t i = values.size(); i > 1; --i)
+      std::swap(values[i - 1], values[static_cast<std::size_t>(below(static_cast<std::int64_t>(i)))]);
+  }
+
+ private:
+  std::uint32_t next() {
+    if (at_ % 4 == 0) bits_ = random_.bits(at_ / 4);
+    return bits_[at_++ % 4];
+  }
+
+  CounterRandom random_;
+  std::uint64_t at_ = 0;
+  std::array<std::uint32_t, 4> bits_{};
+};
+
+// Streams of one seed, apart from each other. Steps are below 2^40, sequences of a step below 2^21.
+enum class Purpose : std::uint64_t { initial = 0, training = 1, test = 2 };
+constexpr std::uint64_t stream_of(Purpose purpose, std::int64_t step, std::int64_t sequence) {
+  return static_cast<std::uint64_t>(purpose) << 62 | static_cast<std::uint64_t>(step) << 21 |
+         static_cast<std::uint64_t>(sequence);
+}
 
 // Training may ask more often within a sequence than a test, which asks at the end.
 enum class Asking { training, test };
@@ -98,5 +143,56 @@ void draw_batch(const Task& task, const BatchRequest& request, Batch& batch);
 
 // Size of the sequences of a training step, uniform between the least and the largest.
 std::int64_t size_of_step(const TaskSettings& settings, std::uint64_t seed, std::int64_t step);
+
+// Numbers as tokens: a place holds the high and the low digit of one, so that numbers near each other share a
+// digit.
+
+// Numbers of [0, count) in a base that makes two digits of each. Tokens: high digits, low digits, then three
+// marks.
+class TwoDigits {
+ public:
+  explicit TwoDigits(std::int64_t count)
+      : base_(static_cast<std::int32_t>(std::ceil(std::sqrt(static_cast<double>(count))))) {}
+
+  std::int32_t base() const noexcept { return base_; }
+  std::int64_t vocabulary() const noexcept { return 2 * base_ + 3; }
+  void put(std::int32_t number, std::span<std::int32_t> place) const {
+    place[0] = number / base_;
+    place[1] = base_ + number % base_;
+  }
+  void put_beginning(std::span<std::int32_t> place) const { put_mark(0, place); }
+  void put_bar(std::span<std::int32_t> place) const { put_mark(1, place); }
+  void put_answer(std::int32_t number, std::span<std::int32_t> parts) const {
+    parts[0] = number / base_;
+    parts[1] = number % base_;
+  }
+
+ private:
+  void put_mark(std::int32_t mark, std::span<std::int32_t> place) const {
+    place[0] = 2 * base_ + mark;
+    place[1] = 2 * base_ + 2;
+  }
+  std::int32_t base_;
+};
+
+// n different numbers of a random window of [0, count): its width is log-uniform from n to count. Few numbers
+// out of a wide window are easy to tell apart, so a task that orders them needs the narrow ones too.
+inline std::vector<std::int32_t> crowded_numbers(std::int64_t n, std::int64_t count, Draw& draw) {
+  const double least = std::log(static_cast<double>(n)), most = std::log(static_cast<double>(count));
+  const auto width =
+      std::clamp(static_cast<std::int64_t>(std::exp(least + draw.unit() * (most - least))), n, count);
+  const std::int32_t low = draw.below(count - width + 1);
+  std::vector<std::int32_t> numbers = draw.distinct(n, width);
+  for (std::int32_t& number : numbers) number += low;
+  return numbers;
+}
+
+// Settings as JSON and back, from their lists of fields; presets and named arms.
+
+Json settings_json(const RunSettings& settings);
+RunSettings settings_in(const Json& json);  // may throw nlohmann's exceptions
+
+// All that a request says, with presets, task and defaults in their places. Throws RequestError.
+RunSettings settings_of(const TrainRequest& request);
 
 }  // namespace sharpmax::train

@@ -1,4 +1,4 @@
-#include "train/training/model_file.h"
+#include "train/training/trainer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,9 @@
 #include "base/in_quotes.h"
 #include "base/numbers.h"
 #include "job/json_members.h"
-#include "learning/loss_curve.h"
-#include "storage/sealed_tensors.h"
-#include "train/task/settings_json.h"
+#include "learning/kernels.h"
+#include "storage/safetensors.h"
+#include "train/task/task.h"
 
 namespace sharpmax::train {
 namespace {

@@ -121,7 +121,7 @@ def _closed(power: int, z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _power(alpha: Number, gaps: Tensor) -> tuple[Tensor, Tensor]:
-    """Any alpha in (1, 16], by L = -ln of the largest weight, in [0, ln n]: src/normalizer/threshold_map.h."""
+    """Any alpha in (1, 16], by L = -ln of the largest weight, in [0, ln n]: src/normalizer/softmax_map.h."""
     least = _LEAST_POWER[gaps.dtype]
     a = (alpha - 1.0).clamp(min=least) if isinstance(alpha, Tensor) else max(alpha - 1.0, least)
     gaps = gaps * a

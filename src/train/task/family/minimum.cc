@@ -1,7 +1,6 @@
 // minimum: a beginning, then n different numbers: the least so far. Training asks at every place, a test at
 // the last. What fails here is the order of near numbers, so sharper attention does not help. A control.
 #include "base/numbers.h"
-#include "train/task/numbers.h"
 #include "train/task/task.h"
 
 namespace sharpmax::train {

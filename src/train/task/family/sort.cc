@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/numbers.h"
-#include "train/task/numbers.h"
 #include "train/task/task.h"
 
 namespace sharpmax::train {
