@@ -64,7 +64,7 @@ def test_a_chart_as_csv_has_the_numbers_of_the_results(browser, made):
     assert [int(row[0]) for row in rows] == results["settings"]["sizes"]
     for row in rows:
         at = dict(zip(head, row))
-        n = int(at["items n"])
+        n = int(at["items in the set"])
         for normalizer in ("softmax", "adaptive", "entropy_target:nats=0.1", "hard"):
             line = measured["paper", normalizer, n]
             assert [float(at[f"{normalizer}: {part}"]) for part in ("accuracy", "low", "high")] == [
@@ -98,7 +98,7 @@ def test_the_heads_of_an_audit_as_csv(browser, made):
     heads = {(h["layer"], h["head"]): h for h in results["attention"]["heads"]}
     assert len(rows) == len(heads)
     for row in (dict(zip(head, cells)) for cells in rows):
-        assert float(row["peak outside, 4K"]) == heads[int(row["layer"]), int(row["head"])]["peak_outside"]["median"][-1]
+        assert float(row["peak 4K"]) == heads[int(row["layer"]), int(row["head of the layer"])]["peak_outside"]["median"][-1]
 
 
 def path_points(path):
@@ -113,7 +113,7 @@ def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, 
     root = ElementTree.fromstring(raw)
     assert (name, root.tag) == ("sharpmax-accuracy.svg", SVG + "svg")
     words = [text.text for text in root.iter(SVG + "text")]
-    assert {"Accuracy against size", "paper training", "items n", "accuracy", "chance", "softmax",
+    assert {"Accuracy against size, paper training", "items in the set", "accuracy", "chance", "softmax",
             "softmax, published", "1M"} <= set(words)
     curves = [p for p in root.iter(SVG + "path") if p.get("fill") == "none" and p.get("stroke-width") == "2.25"]
     solid = [p for p in curves if not p.get("stroke-dasharray")]
@@ -125,7 +125,7 @@ def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, 
     found = [(zero - (y + 0.35 * 12)) / (zero - whole) for _, y in path_points(softmax)]
     assert found == pytest.approx([accuracy[n] for n in sizes], abs=1e-3)  # coordinates have two decimals
     # The published curves are dashed with hollow dots.
-    dashed = [p for p in curves if p.get("stroke-dasharray") == "5 5" and len(path_points(p)) > 2]
+    dashed = [p for p in curves if p.get("stroke-dasharray") == "2 4" and len(path_points(p)) > 2]
     assert [len(path_points(p)) for p in dashed] == [9, 9]
     assert sum(c.get("fill") == "#ffffff" for c in root.iter(SVG + "circle")) == 18 + 2
     assert len([p for p in root.iter(SVG + "path") if p.get("fill-opacity")]) == 4  # intervals
@@ -178,7 +178,7 @@ def test_hostile_names_are_inert_in_downloads(browser, tmp_path):
             summary.click()
         for box in page.query_selector_all("#accuracy input[type=checkbox]"):
             box.check()
-        _, table = downloaded(page, "provenance", "CSV")
+        _, table = downloaded(page, "training", "CSV")
         _, curves = downloaded(page, "accuracy", "CSV")
         _, svg = downloaded(page, "accuracy", "SVG")
         downloaded(page, "accuracy", "PNG")
