@@ -49,7 +49,7 @@ def test_every_chart_has_its_curves(browser, made, width, scheme):
         assert share("two-by-two", "vermillion") > 0.5 and share("two-by-two", "green") > 0.5
         # One at a time, since curves may lie on each other. Labels at the ends are of the same colour, but short.
         colours = {"softmax": "vermillion", "adaptive": "purple", "entropy_target:nats=0.1": "green", "hard": "grey"}
-        for name in [*colours, "published curves, dashed"]:
+        for name in [*colours, "published curves, dotted"]:
             page.get_by_label(name, exact=True).uncheck()
         for name, colour in colours.items():
             assert share("accuracy", colour) == share("entropy", colour) == 0

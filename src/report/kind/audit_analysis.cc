@@ -57,6 +57,7 @@ struct DistanceWords {
 // The two readings of the distance, where both were measured: the one that was judged is shown first.
 Choice choice_of_readings(const Json& analysis, const Json& measured, const char* id, Chart (*chart_of)(const Json&), const auto& table_of) {
   Choice choice{"Distance", Choice::Style::radio, 0, "distance", {}};
+  static_cast<void>(measured.at(text_at(analysis, "distance")));
   constexpr std::pair<const char*, const char*> kReadings[] = {{"sum", "sum over keys left out"}, {"norm", "norm of what is left out"}};
   for (const auto& [reading, words] : kReadings) {
     if (!measured.contains(reading)) continue;

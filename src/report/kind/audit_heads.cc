@@ -29,13 +29,16 @@ int spare_of(const std::string& part) {
   return found == std::end(kLeastNeededLast) ? 0 : kOtherSpares + 1 + static_cast<int>(found - std::begin(kLeastNeededLast));
 }
 
-HeadLayer::Values over_heads(const Json& heads, const char* statistic, const char* part) {
+// One number per head, or a list of as many as there are lengths. Throws what at() throws for another.
+HeadLayer::Values over_heads(const Json& attention, const char* statistic, const char* part) {
   HeadLayer::Values values;
-  for (const Json& head : heads) {
+  for (const Json& head : attention.at("heads")) {
     auto& line = values.emplace_back();
-    const Json& list = part ? head.at(statistic).at(part) : head.at(statistic);
-    if (!list.is_array()) line.push_back(number_in(list));
-    else for (const Json& value : list) line.push_back(number_in(value));
+    const Json& found = part ? head.at(statistic).at(part) : head.at(statistic);
+    if (!found.is_array())
+      line.push_back(number_in(found));
+    else
+      for (std::size_t i = 0; i < attention.at("lengths").size(); ++i) line.push_back(number_in(found.at(i)));
   }
   return values;
 }
@@ -75,11 +78,11 @@ void set_ramp(HeadLayer& layer, bool from_zero) {
   layer.ramp = {formatted(layer.format, layer.least), formatted(layer.format, layer.most)};
 }
 
-HeadLayer statistic_layer(const Json& heads, const Statistic& one) {
+HeadLayer statistic_layer(const Json& attention, const Statistic& one) {
   HeadLayer layer{.id = one.id, .name = one.name, .format = one.format, .meaning = one.meaning, .scale = one.scale};
-  layer.values = over_heads(heads, one.id, "median");
-  layer.low = over_heads(heads, one.id, "low");
-  layer.high = over_heads(heads, one.id, "high");
+  layer.values = over_heads(attention, one.id, "median");
+  layer.low = over_heads(attention, one.id, "low");
+  layer.high = over_heads(attention, one.id, "high");
   layer.spare = spare_of(layer.id);
   layer.spare_ends = spare_of(layer.id + "/ends");
   set_ramp(layer, true);
@@ -92,8 +95,8 @@ std::string blunt_sentence(const Json& attention) {
                      plain_number(attention.at("thresholds").at("blunt").get<double>()));
 }
 
-HeadLayer slope_layer(const Json& heads, const char* id, const char* name, const char* meaning) {
-  HeadLayer layer{.id = id, .name = name, .format = fixed_to(2), .values = over_heads(heads, id, nullptr), .meaning = meaning};
+HeadLayer slope_layer(const Json& attention, const char* id, const char* name, const char* meaning) {
+  HeadLayer layer{.id = id, .name = name, .format = fixed_to(2), .values = over_heads(attention, id, nullptr), .meaning = meaning};
   set_ramp(layer, false);
   return layer;
 }
@@ -101,7 +104,7 @@ HeadLayer slope_layer(const Json& heads, const char* id, const char* name, const
 HeadLayer blunting_layer(const Json& attention) {
   // Eight times the greatest length is as far as a forecast is worth telling apart.
   const double least = attention.at("lengths").at(0).get<double>(), most = 8.0 * last_of(attention.at("lengths")).get<double>();
-  HeadLayer layer{.id = "blunting", .name = "blunting length", .format = kCount, .values = over_heads(attention.at("heads"), "blunting", "length"),
+  HeadLayer layer{.id = "blunting", .name = "blunting length", .format = kCount, .values = over_heads(attention, "blunting", "length"),
                   .meaning = "Bright: sharp up to great lengths. Dark: blunt early.", .scale = HeadLayer::Scale::logarithmic,
                   .least = least, .most = most, .ramp = {count(least), count(most) + " and more"}};
   double known = 0.0;
@@ -231,18 +234,18 @@ Heads heads_of(const Json& attention, const Json* sketches) {
   const Json& measured = attention.at("heads");
   Heads made{.id = "head", .title = "Every head", .lengths = numbers_in(attention.at("lengths")), .heads = {}, .layers = {}};
   for (const Json& head : measured) made.heads.push_back({head.at("layer").get<double>(), head.at("head").get<double>(), text_at(head, "kind")});
-  for (const Statistic& one : kStatistics) made.layers.push_back(statistic_layer(measured, one));
+  for (const Statistic& one : kStatistics) made.layers.push_back(statistic_layer(attention, one));
   HeadLayer& peaks = made.layers[0];
   peaks.figure = "heads";
   peaks.title = fmt::format("Every head at {} tokens: the largest weight outside the first token", count(made.lengths.back()));
   peaks.subtitle = "One cell is one head, coloured by its median over rows. Dark heads spread their weight thin. " + blunt_sentence(attention);
   peaks.described = blunt_sentence(attention);
   peaks.unknown = "not measured";
-  made.layers.push_back(slope_layer(measured, "entropy_slope", "slope of entropy against ln n",
+  made.layers.push_back(slope_layer(attention, "entropy_slope", "slope of entropy against ln n",
                                     "Bright: entropy grows with length as fast as it can; 1 is that of equal weights."));
-  made.layers.push_back(slope_layer(measured, "entropy_slope_outside", "slope of entropy outside", ""));
+  made.layers.push_back(slope_layer(attention, "entropy_slope_outside", "slope of entropy outside", ""));
   made.layers.push_back(blunting_layer(attention));
-  made.layers.push_back({.id = "peak_bound", .name = "bound", .values = over_heads(measured, "peak_bound", nullptr)});
+  made.layers.push_back({.id = "peak_bound", .name = "bound", .values = over_heads(attention, "peak_bound", nullptr)});
   for (HeadLayer& layer : gap_layers(attention)) made.layers.push_back(std::move(layer));
   made.words = "Layer {layer}, head {head}: {kind}. Blunt from: {blunting}. Slope of entropy against ln n: {entropy_slope}; outside: "
                "{entropy_slope_outside}.";

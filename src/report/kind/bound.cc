@@ -105,7 +105,8 @@ Chart peak_chart(const Bounds& bounds, bool best) {
               .curves = {},
               .id = best ? "peak-best" : "peak-worst",
               .figure = best ? "peak" : "",
-              .share = "normalizers"};
+              .share = "normalizers",
+              .every_curve = true};
   chart.across.format = kKeys;
   chart.across.symbol = "n";
   if (Curve published = lemma_curve(bounds); best && !published.points.empty()) {

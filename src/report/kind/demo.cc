@@ -111,7 +111,7 @@ void add_needle_tiles(View& view, const Needle& needle) {
 }
 
 Chart needle_chart(const Needle& needle, std::optional<double> NeedleRow::*field, Format format) {
-  Chart chart{.title = {}, .subtitle = {}, .across = size_axis("keys n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers"};
+  Chart chart{.title = {}, .subtitle = {}, .across = size_axis("keys n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers", .every_curve = true};
   chart.across.format = {Format::count};
   chart.across.symbol = "n";
   std::vector<std::string> names;

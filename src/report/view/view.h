@@ -121,6 +121,7 @@ struct Chart {
   std::string id = {}, figure = {};
   std::optional<Axis> up_log = {};  // the reader may change to it
   std::string share = {};           // charts with the same one show the same curves
+  bool every_curve = false;         // on paper also those that are not drawn at first
 };
 
 struct RampWords {

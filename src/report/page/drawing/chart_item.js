@@ -44,7 +44,7 @@ function chosenOf({curves, share}, shared) {
       published = on;
       changed();
     };
-    controls.append(chips("checkbox", "", [{text: "published curves, dashed", checked: true, changed: turn}]));
+    controls.append(chips("checkbox", "", [{text: "published curves, dotted", checked: true, changed: turn}]));
   }
   const has = (curve) => (isPublished(curve) ? published && wanted.has(curve.of ?? curve.name) : wanted.has(curve.name));
   const made = {has, controls, redraws};

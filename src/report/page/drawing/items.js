@@ -4,7 +4,6 @@
 import {chips, choice, definitions, node, rule} from "../frame/dom.js";
 import {showBars} from "./bars.js";
 import {showChart} from "./chart_item.js";
-import {showHeads} from "../explorer/heads.js";
 import {offerRow} from "../frame/rows.js";
 import {showGrid} from "./grid_item.js";
 import {showHeatMaps} from "./heat_maps.js";
@@ -20,11 +19,11 @@ const kDrawers = {
   facts: (place, {pairs}) => place.append(definitions(pairs)),
   command: showCommand,
   choice: showChoice,
-  heads: showHeads,
+  heads: (place, item, shared) => shared.explorer(place, item, shared),
   row: (place, {row}) => offerRow(row),
 };
 
-// shared: what items of one view have in common, {curves, choices}: Maps.
+// shared: what items of one view have in common: {curves, choices}, Maps, and what shows the explorer of heads.
 export function showItems(place, items, shared) {
   for (const item of items) kDrawers[item.type](place, item, shared);
 }
