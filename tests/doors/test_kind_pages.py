@@ -298,6 +298,20 @@ def test_an_unfinished_fix_is_not_judged(browser, synthetic):  # noqa: F811
         assert [row[0] for row in page.eval_on_selector_all("#all-rows tbody tr", TEXTS)] == [t["rule"] for t in results["trials"]]
 
 
+def test_a_refitted_temperature_is_that_of_the_results(browser, synthetic):  # noqa: F811
+    results = synthetic_kinds.refit()
+    with opened(browser, synthetic(results, "fit")) as page:
+        fields = ["n", "sets", "accuracy", "accuracy_low", "accuracy_high", "entropy", "peak_weight", "right_weight", "temperature"]
+        order = ["softmax", "published", "refitted", "entropy_target"]
+        rows = sorted(results["comparison"], key=lambda r: (order.index(r["rule"]), r["n"]))
+        assert [row[1:] for row in page.eval_on_selector_all("#all-rows tbody tr", CELLS)] == [[row[name] for name in fields] for row in rows]
+        bins = [[*b["entropy"], b["points"], b["mean_beta"], b["refitted"], b["published"], b["mean_residual"], b["rms_residual"]] for b in results["bins"]]
+        assert page.eval_on_selector_all("#all-bins tbody tr", CELLS) == bins
+        assert "against plain softmax: up to 22.5 points better (16 items: 97.5\u202f% against 75.0\u202f%, intervals apart)" in page.text_content("#verdict")
+        assert page.text_content("#use code") == results["refitted"]["normalizer"]
+        assert page.evaluate(SPAN, [page.query_selector("#temperature .chart svg"), "blue"]) > 0.5
+
+
 @pytest.mark.parametrize("kind,name", [("demo", "needle of score 8"), ("spread", "one score 10 above all others"),
                                        ("model", "head 0.0: one score 20.0 above all others")])
 def test_the_playground_is_lent_a_row(browser, synthetic, kind, name):  # noqa: F811

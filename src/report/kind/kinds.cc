@@ -11,6 +11,7 @@
 namespace sharpmax::report {
 
 View inspect_view(const Json& results);  // inspect.cc
+View fit_view(const Json& results);      // fit.cc
 
 namespace {
 
@@ -23,6 +24,7 @@ constexpr Kind kKinds[] = {
     {"sharpmax.fix/1", fix_view, compare_fixes},
     {"sharpmax.perplexity/1", perplexity_view, compare_losses},
     {"sharpmax.inspect/1", inspect_view, nullptr},
+    {"sharpmax.fit/1", fit_view, nullptr},
 };
 
 std::string known() {
