@@ -162,6 +162,43 @@ def test_all_that_a_page_holds_of_a_result_comes_as_json(browser, made, kind):
     assert name == ("sharpmax-compared-data.json" if isinstance(results, list) else "sharpmax-data.json")
 
 
+def tables_of(items):
+    """Tables that are shown before the reader chooses, by their ids."""
+    for item in items:
+        if item["type"] == "table":
+            yield item
+        if item["type"] == "choice":
+            yield from tables_of(item["options"][item["shown"]]["items"])
+
+
+# What the cells of a table say, and the values behind them.
+SAID = "(rows) => rows.map((row) => [...row.cells].map((cell) => [cell.textContent, cell.dataset.value ?? null]))"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PAGES if kind not in ("combined", "runs", "two losses", "answers")])
+def test_every_table_of_a_page_holds_the_numbers_of_its_view(browser, made, kind):
+    """The law of tests/laws/view_laws.cc, in the browser: values to the last digit, and texts where the view says them."""
+    path = made(kind)[1]
+    [view] = held(path)["results"]
+    tables = [(section["id"], table) for section in view["sections"] for table in tables_of(section["items"])]
+    with opened(browser, path) as page:
+        for section, table in tables:
+            said = page.eval_on_selector_all(f"#{section} #{table['id']} tbody tr", SAID)
+            shown = [i for i, column in enumerate(table["columns"]) if not column.get("hidden")]
+            assert len(said) == len(table["rows"]) > 0, table["id"]
+            for line, row in zip(said, table["rows"]):
+                for (text, value), i in zip(line, shown, strict=True):
+                    cell = row[i]
+                    known = cell["value"] if isinstance(cell, dict) else cell[1] if isinstance(cell, list) else cell
+                    if isinstance(known, (int, float)):
+                        assert float(value) == known
+                    if isinstance(cell, dict):
+                        assert text == cell["text"]
+                    elif isinstance(cell, str):
+                        assert text == cell
+    assert sum(len(table["rows"]) for _, table in tables) > 2
+
+
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", "\t=1", " =1"]
 
 
