@@ -113,12 +113,13 @@ const char* const FitVerb::kFooter =
     "  sharpmax retrieve --arms paper\n"
     "  sharpmax fit retrieve-quick/heads/paper-0.safetensors\n"
     "  sharpmax fit retrieve-quick/heads/paper-0.safetensors --degree 2 \\\n"
-    "      --only mended --sizes 64,256,1024 --test-sizes 64,4096 --json fit.json";
+    "      --only mended --sizes 64,256,1024 --test-sizes 64,4096 --json fit.json \\\n"
+    "      -o fit.html";
 
 void FitVerb::check(const Given&) const {
   CallFiles call = retrieval::files_of(request, overwrite);
   declare_tables(call, tables, kFitSchema, retrieval::kFitCsvHeader);
-  call.check();
+  check_pictures(call, pictures);
   for (const std::string& target : {tables.json, tables.csv})
     if (!target.empty()) AtomicFile probe(target);  // leaves nothing behind
 }
@@ -128,6 +129,7 @@ Outcome FitVerb::run(const Caller& caller) {
   const FitResult result = fit(request, caller.listener);
   Outcome outcome{.results = to_json(result), .csv = to_csv(result), .written = retrieval::text_of};
   deliver_tables(tables, outcome);
+  write_report_files(pictures, {&outcome.results, 1}, caller.listener);
   outcome.text = [result, next = next_of(result, request)](bool colour) { return fit_report(result, colour) + next; };
   return outcome;
 }

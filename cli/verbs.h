@@ -102,12 +102,14 @@ struct FitVerb {
   static const char* const kFooter;
   FitRequest request;
   Tables tables{.lines = "File for one line per fitted set; - is standard output"};
+  ReportFiles pictures;
   bool overwrite = false;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     FitRequest::each_field(self.request, visit);
     Tables::each_field(self.tables, visit);
+    ReportFiles::each_field(self.pictures, visit);
     visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"},
           self.overwrite);
   }

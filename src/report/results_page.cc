@@ -35,18 +35,15 @@ std::string results_page(std::span<const Json> results) {
     leave_out_beyond(view, room);
     return to_json(view);
   };
-  Json views = Json::array(), all = Json::array();
-  bool any_viewed = false;
-  for (const Json& one : results) {
-    const bool viewed = kind_of(one).data == nullptr;
-    any_viewed = any_viewed || viewed;
-    views.push_back(viewed ? within_room(view_of(one)) : Json());
-    all.push_back(page_data(one, room));
-  }
+  std::vector<View> views;
+  for (const Json& one : results) views.push_back(view_of(one));
+  Json names = Json::array(), shown = Json::array();
+  for (const Named& named : names_of(views, {results.begin(), results.end()})) names.push_back(named.name);
+  for (View& view : views) shown.push_back(within_room(std::move(view)));
   std::string html(page.before);
-  html += embedded({{"views", std::move(views)},
-                    {"compared", any_viewed && results.size() > 1 ? within_room(compared_view(results)) : Json()},
-                    {"results", std::move(all)}});
+  html += embedded({{"names", std::move(names)},
+                    {"results", std::move(shown)},
+                    {"compared", results.size() > 1 ? within_room(compared_view(results)) : Json()}});
   html += page.between;
   html += code;
   html += page.after;
@@ -70,7 +67,6 @@ bool has_page() noexcept {
 
 void check_results(const Json& results) {
   view_of(results);
-  page_data(results, kLeastRoom);
 }
 
 std::vector<Figure> figures_of(const Json& results) { return figures_in(view_of(results)); }

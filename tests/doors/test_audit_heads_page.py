@@ -95,8 +95,7 @@ def test_gap_counts_are_charted_against_length(browser, made):
     with opened(browser, path) as page:
         page.click("[data-head='3.0']")
         counts = results["attention"]["heads"][9]["gap_counts"]
-        assert (f"at 4,096 tokens {counts[-1][2]:,.0f} keys lie within 1 of the largest score, itself counted, and "
-                f"{counts[-1][4]:,.0f} within 4") in page.text_content("#head-gaps")
+        assert f"at 4,096 tokens, itself counted: {counts[-1][2]:,.0f}; within 4: {counts[-1][4]:,.0f}." in page.text_content("#head-gaps")
         page.focus("#head-gaps .chart")
         page.keyboard.press("ArrowRight")
         assert page.text_content("#head-gaps .readout") == "n = 64" + "".join(
@@ -138,7 +137,7 @@ def test_a_thousand_heads_fit_into_a_page_and_what_was_left_out_is_named(browser
     assert path.stat().st_size <= 700_000  # docs/report.md
     with opened(browser, path, 375) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
-        left_out = page.text_content("#heads").split("Left out to keep this file small: ")[1].split(".")[0].split(", ")
+        left_out = page.text_content("#provenance").split("Left out to keep this file small: ")[1].split(".")[0].split(", ")
         assert "intervals of entropy" in left_out
         assert not {"maps", "heaviest keys", "gap counts", "rows of scores"} & set(left_out)
         # Every head has a map, be it a small one, and at least its last row's keys.

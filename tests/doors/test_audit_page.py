@@ -16,7 +16,6 @@ from synthetic_pages import made_audit as made  # noqa: F401
 from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
 
 FIGURES = ["distance-length", "distance-top", "critical-top", "separability", "gradient"]
-FINDINGS = "(lines) => lines.map((line) => [...line.children].map((part) => part.textContent))"
 TEXTS = "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
 
 
@@ -65,7 +64,7 @@ def test_every_number_is_that_of_the_results(browser, made):
         texts = page.eval_on_selector_all("#all-heads tbody tr", TEXTS)
         last = order[0]["peak_outside"]
         assert texts[0][:2] == [name(order[0]), order[0]["kind"]]
-        assert texts[0][3] == f"{last['median'][-1]:.3f} ({last['low'][-1]:.3f}–{last['high'][-1]:.3f})"
+        assert texts[0][3] == f"{last['median'][-1]:.3f} ({last['low'][-1]:.2f}–{last['high'][-1]:.2f})"
         assert page.eval_on_selector_all("#all-forecasts tbody tr", CELLS) == [
             [e["from"], e["to"], *(e[rule]["median"] for rule in ("ours", "no_change", "power_law"))]
             for e in attention["forecast"]["errors"]]
@@ -74,8 +73,8 @@ def test_every_number_is_that_of_the_results(browser, made):
 def test_paper_b_and_the_probe_are_those_of_the_results(browser, made):
     results, path = made
     with opened(browser, path) as page:
-        assert page.eval_on_selector_all("#findings li", FINDINGS) == [
-            [{True: "holds", False: "no", None: "open"}[f["holds"]], f["claim"], f"Here: {f['found']}.", f"It holds if {f['rule']}."]
+        assert page.eval_on_selector_all("#findings tbody tr", TEXTS) == [
+            [{True: "holds", False: "no", None: "open"}[f["holds"]], f["claim"], f["found"], f["rule"]]
             for f in results["analysis"]["findings"]]
         assert "1 of 2 findings of paper B holds here; not: it has a plateau" in page.text_content("#verdict")
         lines = results["analysis"]["critical_top"]["sum"]["against_drawn"]
@@ -134,7 +133,7 @@ def test_a_cell_opens_its_head_by_mouse_and_by_keyboard(browser, made):
         assert page.eval_on_selector_all("#heads [role=gridcell][tabindex='0']", "(cells) => cells.length") == 1
         page.keyboard.press("Enter")
         assert shown_head(page) == "1.0"
-        page.locator("#all-heads").get_by_role("button", name="0.2", exact=True).click()
+        page.locator("#all-heads").get_by_role("link", name="0.2", exact=True).click()
         assert shown_head(page) == "0.2"
 
 
@@ -160,9 +159,9 @@ def test_the_table_of_heads_filters_and_still_sorts(browser, made):
         page.locator("#worst").get_by_label("Layer").select_option(label="2")
         expect(lambda h: h["layer"] == 2)
         page.locator("#worst").get_by_label("Layer").select_option(label="all")
-        page.locator("#worst").get_by_label("blunt only").check()
+        page.locator("#worst").get_by_label("blunt").select_option(label="yes")
         expect(lambda h: h["peak_outside"]["median"][-1] < 0.1)
-        page.locator("#worst").get_by_label("blunt only").uncheck()
+        page.locator("#worst").get_by_label("blunt").select_option(label="all")
         for words, keep in [("1.", lambda h: h["layer"] == 1), ("DISP", lambda h: h["kind"] == "dispersing")]:
             page.locator("#worst").get_by_label("Find").fill(words)
             expect(keep)
@@ -218,15 +217,17 @@ def test_the_page_holds_every_digit_of_the_results(browser, made, tmp_path):
     results = copy.deepcopy(made[0])
     results["attention"]["heads"][0]["first"]["median"] = [1e-45, 0.1234567, 1e300, 0.0]
     path = write_page(results, tmp_path / "page.html")
-    kept = held(path)["results"][0]["attention"]
+    kept = next(s for s in held(path)["results"][0]["sections"] if s["id"] == "heads")["items"][0]
     heads, sketches = results["attention"]["heads"], results["sketches"]["heads"]
-    assert kept["over_heads"]["kind"] == [h["kind"] for h in heads]
-    assert kept["over_heads"]["blunting_length"] == [h["blunting"]["length"] for h in heads]
-    for field, parts in kept["statistics_over_heads"].items():
-        for part, lists in parts.items():
-            assert lists == [h[field][part] for h in heads]
+    assert [kind for _, _, kind in kept["heads"]] == [h["kind"] for h in heads]
+    layers = {layer["id"]: layer for layer in kept["layers"]}
+    assert layers["blunting"]["values"] == [[h["blunting"]["length"]] for h in heads]
+    for field in ("peak_outside", "entropy", "entropy_outside", "first", "peak", "spread", "support", "distance_outside"):
+        for name, part in (("values", "median"), ("low", "low"), ("high", "high")):
+            assert layers[field][name] == [h[field][part] for h in heads]
     assert kept["drawn"]["scores"]["quantiles"] == [s["scores"]["quantiles"] for s in sketches]
-    assert kept["drawn"]["gaps"]["counts"] == [h["gap_counts"] for h in heads]
+    for place, gap in enumerate((1, 2, 4, 8, 16), 2):
+        assert layers[f"gap_{gap}"]["values"] == [[counts[place] for counts in h["gap_counts"]] for h in heads]
     assert kept["drawn"]["maps"]["cells"] == [s["map"]["cells"] for s in sketches]
     with opened(browser, path) as page:
         page.click("[data-head='0.0']")
@@ -283,7 +284,6 @@ def test_hostile_strings_are_shown_and_nothing_more(browser, made, tmp_path, wid
     with opened(browser, write_page(results, tmp_path / "page.html"), width) as page:
         page.click("[data-head='2.1']")
         page.hover("[data-head='2.2']")
-        page.click("#probe summary")
         for i, row in enumerate(results["sketches"]["heads"][7]["top"]):
             page.locator("#head-drawn input").nth(i).check()
             assert page.eval_on_selector_all("#top-keys mark", "(marks) => marks.map((m) => m.textContent)") == [
@@ -329,8 +329,7 @@ def test_audit_writes_the_page_of_what_it_measured(browser, tmp_path):
     assert done.returncode == 0, done
     findings = json.loads((folder / "b.json").read_text())["analysis"]["findings"]
     with opened(browser, folder / "b.html") as page:
-        assert [line[2] for line in page.eval_on_selector_all("#findings li", FINDINGS)] == [
-            f"Here: {f['found']}." for f in findings]
+        assert [line[2] for line in page.eval_on_selector_all("#findings tbody tr", TEXTS)] == [f["found"] for f in findings]
         assert page.query_selector("#separability .chart svg")
     done = sharpmax("audit", folder, "--probe", "max", "--questions", "2", "--lengths", "64,128", "--json", folder / "c.json",
                     "-o", folder / "c.html")

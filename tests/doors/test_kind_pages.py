@@ -1,7 +1,9 @@
 """The pages of `attend --demo`, `bound`, `fix` and `perplexity`: made by the commands themselves over a tiny model, and of
 synthetic results where what is to be shown cannot be had at will."""
 import collections
+import copy
 import json
+import random
 import re
 
 import pytest
@@ -21,7 +23,7 @@ CHARTS = {"demo": [("#share", "vermillion"), ("#share", "green"), ("#entropy", "
           "spread": [("#peak", "vermillion"), ("#peak", "green")],
           "model": [],
           "losses": [("#by-position", "vermillion")],
-          "fix": [("#by-position", "vermillion"), ("#by-position", "grey")]}
+          "fix": [("#by-position", "green"), ("#by-position", "grey")]}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_the_page_fits_its_width_and_no_chart_is_blank(browser, made, kind, widt
             for canvas in page.query_selector_all(f"{place} .chart svg")[:1]:
                 assert page.evaluate(SPAN, [canvas, colour]) > 0.15, (place, colour)
         charts = page.query_selector_all(".chart svg")
-        assert len(charts) == {"demo": 2, "spread": 1, "model": 0, "losses": 1, "fix": 2}[kind]
+        assert len(charts) == {"demo": 2, "spread": 2, "model": 0, "losses": 1, "fix": 3}[kind]
         for bar in page.query_selector_all(".share-bar .fill"):
             assert bar.evaluate("(bar) => bar.getBoundingClientRect().width") >= 0.5
         assert page.text_content("#provenance code") == made[kind][0]["command"]
@@ -138,7 +140,7 @@ def test_the_bounds_of_a_spread_are_those_of_the_results(browser, made):  # noqa
         assert [row[1:] for row in page.eval_on_selector_all("#all-losses tbody tr", CELLS)] == [
             [entry["loss"]["lost"], entry["loss"]["sure"]] for entry in known]
         assert "297" in page.text_content("#all-losses") and "never" in page.text_content("#all-losses")
-        assert page.text_content("#refused li") == "linear: " + next(e["refused"] for e in results["normalizers"] if "refused" in e)
+        assert page.text_content("#refused .note") == "linear: " + next(e["refused"] for e in results["normalizers"] if "refused" in e)
         # The ranges of the largest n, then of another.
         at = lambda n: {entry["normalizer"]: [row["untied_low"], row["share"]["high"]] for entry in known  # noqa: E731
                         for row in entry["ranges"] if row["n"] == n}
@@ -166,17 +168,17 @@ def test_the_heads_of_a_model_are_those_of_the_results(browser, made):  # noqa: 
         assert {name: value for name, value, _ in cells} == {name: h["log10_length"] for name, h in heads.items()}
         assert len({colour for _, _, colour in cells}) > 1
         rows = page.eval_on_selector_all("#all-rows tbody tr", CELLS)
-        fields = ["spread", "norm_spread", "vocabulary_spread", "norm_reached", "log10_length"]
-        assert [row[1:6] for row in rows] == [[h[name] for name in fields]
+        fields = ["spread", "norm_spread", "vocabulary_spread", "norm_reached"]
+        assert [row[1:5] for row in rows] == [[h[name] for name in fields]
                                               for h in sorted(results["heads"], key=lambda h: h["spread"])]
         page.locator("#heads").get_by_label("Colour by").select_option(label="spread at most")
         cells = page.eval_on_selector_all("#heads [role=gridcell]", "(cells) => cells.map((c) => [c.dataset.head, JSON.parse(c.dataset.value)])")
         assert dict(cells) == {name: h["spread"] for name, h in heads.items()}
         tokens = page.eval_on_selector_all("#all-attained tbody tr", TEXTS)
         assert len(tokens) == sum(h["attained"] is not None for h in results["heads"]) == 4
-        assert tokens[0][5] == f"‘{heads['0.0']['attained']['query']['text']}’"
+        assert tokens[0][5] == f"‘{heads[tokens[0][0]]['attained']['query']['text']}’"
         assert [row[1:3] for row in page.eval_on_selector_all("#all-attained tbody tr", CELLS)] == [
-            [h["spread"], h["attained"]["spread"]] for h in results["heads"] if h["attained"]]
+            [heads[name[0]]["spread"], heads[name[0]]["attained"]["spread"]] for name in tokens]
 
 
 def test_a_head_of_a_model_is_opened_by_click_by_link_and_from_the_table(browser, synthetic):  # noqa: F811
@@ -192,15 +194,15 @@ def test_a_head_of_a_model_is_opened_by_click_by_link_and_from_the_table(browser
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         assert page.text_content("#head h3") == "Head 1.1"
-        page.locator("#all-rows").get_by_role("button", name="0.3", exact=True).click()
+        page.locator("#all-rows").get_by_role("link", name="0.3", exact=True).click()
         assert page.text_content("#head h3") == "Head 0.3"
         numbers = page.locator("#numbers")
-        shown = lambda: [row[0] for row in page.eval_on_selector_all("#all-rows tbody tr", TEXTS)]  # noqa: E731
-        numbers.get_by_role("combobox", name="Heads").select_option(label="useful")
+        shown = lambda: [row[0] for row in page.eval_on_selector_all("#all-rows tbody tr:not([hidden])", TEXTS)]  # noqa: E731
+        numbers.get_by_role("combobox", name="useful").select_option(label="yes")
         assert shown() == ["0.0", "0.1"]
-        numbers.get_by_role("combobox", name="Layer").select_option(label="2")
-        assert "No head is such." in page.text_content("#numbers")
-        numbers.get_by_role("combobox", name="Heads").select_option(label="all")
+        numbers.get_by_role("combobox", name="layer").select_option(label="2")
+        assert shown() == [] and page.text_content("#numbers [role=status]") == "0 of 12 heads"
+        numbers.get_by_role("combobox", name="useful").select_option(label="all")
         assert shown() == ["2.0", "2.1", "2.2", "2.3"]
 
 
@@ -208,7 +210,7 @@ def test_the_losses_are_those_of_the_results(browser, made, synthetic):  # noqa:
     results, path = made["losses"]
     assert len(results["buckets"]) == 2
     with opened(browser, path) as page:
-        fields = ["tokens", "loss", "low", "high", "perplexity"]
+        fields = ["tokens", "loss", "low", "perplexity"]
         assert [row[1:] for row in page.eval_on_selector_all("#all-rows tbody tr", CELLS)] == [
             [bucket[name] for name in fields] for bucket in [*results["buckets"], results["all"]]]
         assert page.eval_on_selector_all("#all-rows tbody tr", TEXTS)[0][0] == "0–128"
@@ -219,7 +221,7 @@ def test_the_losses_are_those_of_the_results(browser, made, synthetic):  # noqa:
         page.focus("#by-position .chart")
         page.keyboard.press("ArrowRight")
         first = results["buckets"][0]
-        assert page.text_content("#by-position .readout").startswith("after = 0–128")
+        assert page.text_content("#by-position .readout").startswith("up to = 128")
         assert f"softmax {first['loss']:.3f} ({first['low']:.3f}–{first['high']:.3f})" in page.text_content("#by-position .readout")
     unread = synthetic_kinds.losses()
     for name in ("all", "buckets", "likeliest_right"):
@@ -236,10 +238,10 @@ def test_the_trials_of_a_fix_are_those_of_the_results(browser, made):  # noqa: F
         part = lambda t, name: t["against_nothing"].get(name)  # noqa: E731
         share = lambda p: p and p["task"]["rule"] / p["task"]["questions"]  # noqa: E731
         rows = page.eval_on_selector_all("#all-rows tbody tr", CELLS)
+        first = lambda t: (t["rule"] != results["answer"]["chosen"], part(t, "held_out") is None)  # noqa: E731
         assert [[row[0], *row[2:]] for row in rows] == [
-            [t["rule"], t["heads"], t["score"], part(t, "tuning")["text"]["change"], share(part(t, "tuning")),
-             part(t, "tuning")["task"]["p"], *((held["text"]["change"], share(held), held["task"]["p"])
-                                               if (held := part(t, "held_out")) else (None, None, None))] for t in trials[1:]]
+            [t["rule"], *((held["text"]["change"], share(held), held["task"]["p"]) if (held := part(t, "held_out")) else (None, None, None)),
+             t["score"], t["heads"]] for t in sorted(trials[1:], key=first)]
         # Before and after by position: of the chosen rule, or of the first that was judged.
         judged = [t for t in trials[1:] if part(t, "held_out")]
         first = next((t for t in judged if t["rule"] == results["answer"]["chosen"]), judged[0])
@@ -248,7 +250,7 @@ def test_the_trials_of_a_fix_are_those_of_the_results(browser, made):  # noqa: F
                              for b in part(t, "held_out")["by_position"]]
         assert shown() == buckets(first)
         other = next(t for t in judged if t is not first)
-        page.locator("#by-position").get_by_label("Rule").select_option(label=other["rule"])
+        page.locator("#by-position").get_by_label("Candidate").select_option(label=other["rule"])
         assert shown() == buckets(other)
         page.focus("#by-position .chart")
         page.keyboard.press("ArrowRight")
@@ -256,7 +258,7 @@ def test_the_trials_of_a_fix_are_those_of_the_results(browser, made):  # noqa: F
         assert (f"as it is {bucket['plain']:.3f} · {other['rule']} {bucket['plain'] + bucket['change']:.3f}"
                 in page.text_content("#by-position .readout"))
         # Which heads it changed.
-        page.locator("#heads").get_by_label("Rule").select_option(label="hard@but-steepest")
+        page.locator("#heads").get_by_label("Candidate").select_option(label="hard@but-steepest")
         hard = next(t for t in trials if t["rule"] == "hard@but-steepest")
         cells = page.eval_on_selector_all("#heads [role=gridcell]", "(cells) => cells.map((c) => [c.dataset.head, Number(c.dataset.value)])")
         assert sum(value for _, value in cells) == hard["heads"] and len(cells) == 8
@@ -273,7 +275,7 @@ def test_a_fix_says_how_to_use_it_or_that_there_is_nothing_to_use(browser, synth
         assert ("There is nothing to use" in use) != helps
         assert page.text_content("#title").endswith("use beta=1.2" if helps else "leave it as it is")
         marks = [row[1] for row in page.eval_on_selector_all("#all-rows tbody tr", TEXTS)]
-        assert marks == ["", "use" if helps else "best to choose by", "by search"]
+        assert marks == ["use" if helps else "best to choose by", "", "by search"]
         lengths = page.eval_on_selector_all("#all-lengths tbody tr", TEXTS)
         assert lengths[0] == ["as it is", percent(0.5), percent(0.5)] and lengths[1] == ["beta=1.2", *[percent(0.6) + " (+3 −1)"] * 2]
         commands = page.eval_on_selector_all("#use code", "(codes) => codes.map((code) => code.textContent)")
@@ -281,7 +283,7 @@ def test_a_fix_says_how_to_use_it_or_that_there_is_nothing_to_use(browser, synth
             assert commands[0] == "sharpmax run 'my models/made-up.gguf' --normalizers table.json --rope-scaling ntk:2 --prompt \"...\""
             assert commands[-1] == "--yarn-attn-factor 1.1"
             page.click("#use button")
-            page.locator("#use button").first.filter(has_text=re.compile("Copied|Selected")).wait_for()
+            page.locator("#use button").first.filter(has_text=re.compile("Copied|Copy by hand")).wait_for()
         else:
             assert commands == []
 
@@ -294,6 +296,20 @@ def test_an_unfinished_fix_is_not_judged(browser, synthetic):  # noqa: F811
     with opened(browser, synthetic({**results, "complete": False}, "unfinished")) as page:
         assert "4 trials so far" in page.text_content("#verdict")
         assert [row[0] for row in page.eval_on_selector_all("#all-rows tbody tr", TEXTS)] == [t["rule"] for t in results["trials"]]
+
+
+def test_a_refitted_temperature_is_that_of_the_results(browser, synthetic):  # noqa: F811
+    results = synthetic_kinds.refit()
+    with opened(browser, synthetic(results, "fit")) as page:
+        fields = ["n", "sets", "accuracy", "accuracy_low", "accuracy_high", "entropy", "peak_weight", "right_weight", "temperature"]
+        order = ["softmax", "published", "refitted", "entropy_target"]
+        rows = sorted(results["comparison"], key=lambda r: (order.index(r["rule"]), r["n"]))
+        assert [row[1:] for row in page.eval_on_selector_all("#all-rows tbody tr", CELLS)] == [[row[name] for name in fields] for row in rows]
+        bins = [[*b["entropy"], b["points"], b["mean_beta"], b["refitted"], b["published"], b["mean_residual"], b["rms_residual"]] for b in results["bins"]]
+        assert page.eval_on_selector_all("#all-bins tbody tr", CELLS) == bins
+        assert "against plain softmax: up to 22.5 points better (16 items: 97.5\u202f% against 75.0\u202f%, intervals apart)" in page.text_content("#verdict")
+        assert page.text_content("#use code") == results["refitted"]["normalizer"]
+        assert page.evaluate(SPAN, [page.query_selector("#temperature .chart svg"), "blue"]) > 0.5
 
 
 @pytest.mark.parametrize("kind,name", [("demo", "needle of score 8"), ("spread", "one score 10 above all others"),
@@ -330,15 +346,17 @@ def test_hostile_strings_are_shown_and_do_nothing(browser, synthetic, kind):  # 
 def test_what_does_not_fit_is_left_out_and_said(browser, synthetic):  # noqa: F811
     """Of the kinds that grow; tests/hostile/report_kinds.cc has all of them."""
     read, tried = synthetic_kinds.losses(), synthetic_kinds.fix(layers=32, heads=32)
-    read["chunks"][0]["losses"] = [1.2345678901234567] * 60_000
+    source = random.Random(5)
+    read["chunks"] = [{"first": 3 * i, "likeliest": 1, "losses": [source.random(), source.random()]} for i in range(40_000)]
+    tried["trials"] += [copy.deepcopy(tried["trials"][-1]) for _ in range(60)]
     for trial in tried["trials"]:  # a rule with a number of its own for every head, and many steps of search
-        trial["normalizers"]["heads"] = [{"layer": i // 32, "head": i % 32, "normalizer": f"entropy_target:nats={i / 7}"} for i in range(1024)]
-    tried["trials"] += tried["trials"][-1:] * 30
-    for results, missing in (read, "the loss of every token"), (tried, "which heads the steps of the search changed"):
+        trial["normalizers"]["heads"] = [{"layer": i // 32, "head": i % 32, "normalizer": f"entropy_target:nats={source.random()}"}
+                                         for i in range(1024)]
+    for results, missing in (read, "the mean loss of every chunk"), (tried, "which heads the other candidates changed"):
         path = synthetic(results, "large")
         assert path.stat().st_size < 1_000_000
         with opened(browser, path) as page:
-            assert "Left out to keep this file small: " in page.text_content("#numbers") and missing in page.text_content("#numbers")
+            assert missing in page.text_content("#provenance").split("Left out to keep this file small: ")[1]
 
 
 @pytest.mark.parametrize("words", [("attend",), ("bound",), ("fix",), ("perplexity",)], ids=lambda words: words[0])

@@ -64,7 +64,7 @@ def test_a_chart_as_csv_has_the_numbers_of_the_results(browser, made):
     assert [int(row[0]) for row in rows] == results["settings"]["sizes"]
     for row in rows:
         at = dict(zip(head, row))
-        n = int(at["items n"])
+        n = int(at["items in the set"])
         for normalizer in ("softmax", "adaptive", "entropy_target:nats=0.1", "hard"):
             line = measured["paper", normalizer, n]
             assert [float(at[f"{normalizer}: {part}"]) for part in ("accuracy", "low", "high")] == [
@@ -98,7 +98,7 @@ def test_the_heads_of_an_audit_as_csv(browser, made):
     heads = {(h["layer"], h["head"]): h for h in results["attention"]["heads"]}
     assert len(rows) == len(heads)
     for row in (dict(zip(head, cells)) for cells in rows):
-        assert float(row["peak outside, 4K"]) == heads[int(row["layer"]), int(row["head"])]["peak_outside"]["median"][-1]
+        assert float(row["peak 4K"]) == heads[int(row["layer"]), int(row["head of the layer"])]["peak_outside"]["median"][-1]
 
 
 def path_points(path):
@@ -113,7 +113,7 @@ def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, 
     root = ElementTree.fromstring(raw)
     assert (name, root.tag) == ("sharpmax-accuracy.svg", SVG + "svg")
     words = [text.text for text in root.iter(SVG + "text")]
-    assert {"Accuracy against size", "paper training", "items n", "accuracy", "chance", "softmax",
+    assert {"Accuracy against size, paper training", "items in the set", "accuracy", "chance", "softmax",
             "softmax, published", "1M"} <= set(words)
     curves = [p for p in root.iter(SVG + "path") if p.get("fill") == "none" and p.get("stroke-width") == "2.25"]
     solid = [p for p in curves if not p.get("stroke-dasharray")]
@@ -125,7 +125,7 @@ def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, 
     found = [(zero - (y + 0.35 * 12)) / (zero - whole) for _, y in path_points(softmax)]
     assert found == pytest.approx([accuracy[n] for n in sizes], abs=1e-3)  # coordinates have two decimals
     # The published curves are dashed with hollow dots.
-    dashed = [p for p in curves if p.get("stroke-dasharray") == "5 5" and len(path_points(p)) > 2]
+    dashed = [p for p in curves if p.get("stroke-dasharray") == "2 4" and len(path_points(p)) > 2]
     assert [len(path_points(p)) for p in dashed] == [9, 9]
     assert sum(c.get("fill") == "#ffffff" for c in root.iter(SVG + "circle")) == 18 + 2
     assert len([p for p in root.iter(SVG + "path") if p.get("fill-opacity")]) == 4  # intervals
@@ -162,6 +162,43 @@ def test_all_that_a_page_holds_of_a_result_comes_as_json(browser, made, kind):
     assert name == ("sharpmax-compared-data.json" if isinstance(results, list) else "sharpmax-data.json")
 
 
+def tables_of(items):
+    """Tables that are shown before the reader chooses, by their ids."""
+    for item in items:
+        if item["type"] == "table":
+            yield item
+        if item["type"] == "choice":
+            yield from tables_of(item["options"][item["shown"]]["items"])
+
+
+# What the cells of a table say, and the values behind them.
+SAID = "(rows) => rows.map((row) => [...row.cells].map((cell) => [cell.textContent, cell.dataset.value ?? null]))"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PAGES if kind not in ("combined", "runs", "two losses", "answers")])
+def test_every_table_of_a_page_holds_the_numbers_of_its_view(browser, made, kind):
+    """The law of tests/laws/view_laws.cc, in the browser: values to the last digit, and texts where the view says them."""
+    path = made(kind)[1]
+    [view] = held(path)["results"]
+    tables = [(section["id"], table) for section in view["sections"] for table in tables_of(section["items"])]
+    with opened(browser, path) as page:
+        for section, table in tables:
+            said = page.eval_on_selector_all(f"#{section} #{table['id']} tbody tr", SAID)
+            shown = [i for i, column in enumerate(table["columns"]) if not column.get("hidden")]
+            assert len(said) == len(table["rows"]) > 0, table["id"]
+            for line, row in zip(said, table["rows"]):
+                for (text, value), i in zip(line, shown, strict=True):
+                    cell = row[i]
+                    known = cell["value"] if isinstance(cell, dict) else cell[1] if isinstance(cell, list) else cell
+                    if isinstance(known, (int, float)):
+                        assert float(value) == known
+                    if isinstance(cell, dict):
+                        assert text == cell["text"]
+                    elif isinstance(cell, str):
+                        assert text == cell
+    assert sum(len(table["rows"]) for _, table in tables) > 2
+
+
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", "\t=1", " =1"]
 
 
@@ -178,7 +215,7 @@ def test_hostile_names_are_inert_in_downloads(browser, tmp_path):
             summary.click()
         for box in page.query_selector_all("#accuracy input[type=checkbox]"):
             box.check()
-        _, table = downloaded(page, "provenance", "CSV")
+        _, table = downloaded(page, "training", "CSV")
         _, curves = downloaded(page, "accuracy", "CSV")
         _, svg = downloaded(page, "accuracy", "SVG")
         downloaded(page, "accuracy", "PNG")

@@ -5,6 +5,7 @@ The results are synthetic: tests/support/synthetic_results.py.
 import copy
 import json
 import os
+import random
 import subprocess
 
 import pytest
@@ -48,7 +49,7 @@ def test_every_chart_has_its_curves(browser, made, width, scheme):
         assert share("two-by-two", "vermillion") > 0.5 and share("two-by-two", "green") > 0.5
         # One at a time, since curves may lie on each other. Labels at the ends are of the same colour, but short.
         colours = {"softmax": "vermillion", "adaptive": "purple", "entropy_target:nats=0.1": "green", "hard": "grey"}
-        for name in [*colours, "published curves, dashed"]:
+        for name in [*colours, "published curves, dotted"]:
             page.get_by_label(name, exact=True).uncheck()
         for name, colour in colours.items():
             assert share("accuracy", colour) == share("entropy", colour) == 0
@@ -78,7 +79,7 @@ def test_every_number_is_that_of_the_results(browser, made, preset):
     results, path = made(preset)
     with opened(browser, path) as page:
         rows = page.eval_on_selector_all("#all-rows tbody tr", """(rows) => rows.map((row) => [...row.cells].map(
-            (cell) => [cell.textContent, cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)]))""")
+            (cell) => [cell.textContent, isNaN(cell.dataset.value) && cell.dataset.value !== "null" ? null : JSON.parse(cell.dataset.value)]))""")
         assert len(rows) == len(results["summary"])
         for shown, row in zip(rows, results["summary"]):
             text, value = zip(*shown)
@@ -99,20 +100,23 @@ def test_every_number_is_that_of_the_results(browser, made, preset):
 def test_why_it_fails_counts_over_all_seeds(browser, made):
     results, path = made("paper")
     with opened(browser, path) as page:
-        page.get_by_label("Normalizer").first.select_option(label="adaptive")
-        cells = page.eval_on_selector_all("#failure tbody tr", """(rows) => rows.map((row) => [...row.cells].map(
-            (cell) => cell.dataset.value === undefined ? null : Number(cell.dataset.value)))""")
-        bars = page.eval_on_selector_all("#failure .stack",
-                                         "(bars) => bars.map((bar) => [...bar.children].map((p) => p.style.width))")
+        page.locator("#failure").get_by_label("Normalizer").select_option(label="adaptive")
+        with page.expect_download() as started:
+            page.locator("#failure .tools button", has_text="CSV").click()
+        lines = [line.split(",") for line in open(started.value.path()).read().replace('"', "").splitlines()[1:]]
+        cells = [[float(cell) for cell in line[-7:-3]] for line in lines]
+        boxes = page.eval_on_selector_all("#failure .chart rect", "(boxes) => boxes.map((box) => Number(box.getAttribute('width')))")
+        pieces = boxes[len(boxes) % 4:][-4 * len(cells):]
+        bars = [pieces[i:i + 4] for i in range(0, len(pieces), 4)]
     sizes = sorted({r["n"] for r in results["results"]})
     assert len(cells) == len(bars) == len(sizes)
     for n, line, bar in zip(sizes, cells, bars):
         rows = [r for r in results["results"] if r["n"] == n and r["normalizer"] == "adaptive"]
         sets = sum(r["sets"] for r in rows)
         share = {f: sum(r[f] for r in rows) / sets for f in rows[0] if f.startswith("hard_") and "rule" in f}
-        assert line[3:6] == pytest.approx([share["hard_right_rule_wrong"], share["hard_wrong_rule_wrong"],
-                                           share["hard_wrong_rule_right"]], rel=1e-12)
-        assert sum(float(width.rstrip("%")) for width in bar) == pytest.approx(100, abs=1e-3)
+        wanted = [share[f"hard_{hard}_rule_{rule}"] for hard, rule in (("right", "right"), ("wrong", "right"), ("right", "wrong"), ("wrong", "wrong"))]
+        assert line == pytest.approx(wanted, rel=1e-12)
+        assert [width / sum(bar) for width in bar] == pytest.approx(wanted, abs=1e-3)  # pixels have two decimals
 
 
 def test_the_published_table_stands_beside_ours_with_p_values(browser, made):
@@ -134,8 +138,7 @@ def test_the_published_table_stands_beside_ours_with_p_values(browser, made):
 def test_heat_maps_show_the_weights(browser, made):
     results, path = made("both")
     with opened(browser, path) as page:
-        page.get_by_label("Training").last.select_option(label="sharp")
-        page.get_by_label("Normalizer").last.select_option(label="softmax")
+        page.locator("#heat-maps").get_by_label("Shown").select_option(label="sharp training, softmax")
         panels = page.query_selector_all("#heat-maps figure")
         maps = [m for m in results["heat_maps"] if (m["arm"], m["normalizer"], m["seed"]) == ("sharp", "softmax", 0)]
         assert len(panels) == len(maps)
@@ -161,8 +164,8 @@ def test_a_slider_chooses_the_size_of_the_large_heat_map(browser, made):
             number = float(page.eval_on_selector(".large-panel figcaption span", "(s) => s.dataset.value"))
             n = sizes[int(slider.input_value())]
             assert number == pytest.approx(means[n])
-            assert page.text_content(".large-panel figcaption").startswith(f"n = {n:,}")
-            assert slider.get_attribute("aria-valuetext").startswith(f"{n:,} items, mean weight ")
+            assert page.text_content(".large-panel figcaption").startswith(f"n = {short(n)}")
+            assert slider.get_attribute("aria-valuetext").startswith(f"{short(n)} items, mean weight ")
             chosen = page.eval_on_selector_all("#heat-maps figure",
                                                "(all) => all.map((f, i) => f.className === 'chosen' ? i : -1)")
             assert max(chosen) == sizes.index(n) and sorted(chosen)[-2] == -1
@@ -180,7 +183,7 @@ def test_a_slider_chooses_the_size_of_the_large_heat_map(browser, made):
             assert shown_size() == n
         page.click("#heat-maps figure:nth-child(5)")
         assert shown_size() == sizes[4]
-        page.get_by_label("Normalizer").last.select_option(label="adaptive")
+        page.locator("#heat-maps").get_by_label("Shown").select_option(label="paper training, adaptive")
         assert slider.input_value() == "4"  # another rule, the same size
 
 
@@ -205,18 +208,26 @@ def test_a_result_without_rows_of_scores_still_has_a_page_and_one_with_them_offe
     assert "rows" not in results  # as results were before
     results["rows"] = [{"arm": arm, "seed": 0, "n": 1048576, "quantiles": [k * s for k in range(65)]}
                        for arm, s in (("paper", 0.1), ("sharp", 300.0))]
-    assert held(write_page(results, tmp_path / "page.html"))["results"][0]["score_rows"] == results["rows"]
+    view = held(write_page(results, tmp_path / "page.html"))["results"][0]
+    rows = [item["row"] for section in view["sections"] for item in section["items"] if item["type"] == "row"]
+    assert [(row["n"], row["quantiles"]) for row in rows] == [(row["n"], row["quantiles"]) for row in results["rows"]]
 
 
 def test_a_run_with_too_many_heat_maps_stays_small_and_says_so(browser, tmp_path):
     results = synthetic_results("quick")
-    for i in range(2):
+    source = random.Random(3)
+    for i in range(4):
         for heat_map in [m for m in results["heat_maps"] if m["arm"] in ("paper", "sharp")]:
-            results["heat_maps"].append({**heat_map, "arm": f"{heat_map['arm']}-{i}"})
+            weights = [[source.random() for _ in line] for line in heat_map["weights"]]
+            results["heat_maps"].append({**heat_map, "arm": f"{heat_map['arm']}-{i}", "weights": weights})
     path = write_page(results, tmp_path / "page.html")
     assert path.stat().st_size < 1_000_000
     with opened(browser, path) as page:
-        assert "Left out to keep this file small: " in page.text_content("#heat-maps")
+        assert "maps of other normalizers" in page.text_content("#provenance").split("Left out to keep this file small: ")[1]
+
+
+def short(n):
+    return f"{n >> 20}M" if n % (1 << 20) == 0 else f"{n >> 10}K" if n % 1024 == 0 else str(n)
 
 
 def renamed(value, names):
@@ -327,4 +338,4 @@ def test_retrieve_writes_the_page_of_what_it_measured(browser, tmp_path):
         values = page.eval_on_selector_all("#all-rows tbody tr",
                                            "(rows) => rows.map((row) => Number(row.cells[5].dataset.value))")
         assert values == [row["accuracy"] for row in results["summary"]]
-        assert len(page.query_selector_all("#heat-maps figure")) == 2
+        assert len(page.query_selector_all("#heat-maps .panels figure")) == 2

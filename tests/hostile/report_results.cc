@@ -67,7 +67,7 @@ TEST(ReportResults, CountsAreSummedMeansSkipWhatWasNotMeasuredAndExtremesStay) {
   EXPECT_EQ(bars.at("bars")[0].at("pieces")[2][0], 1.0 / 8.0);  // dispersion
   const Json& panel = item_of(view, "heat-maps").at("lines")[0].at("panels")[0];
   EXPECT_EQ(panel.at("thousandths"), Json::parse("[250, 500, null, 1000]"));
-  EXPECT_EQ(panel.at("below"), "0.75");
+  EXPECT_EQ(panel.at("below"), 0.75);
 }
 
 TEST(ReportResults, AnotherSchemaIsNamed) {

@@ -139,8 +139,13 @@ CELL_COLOURS = r"""(svg, columns) => {
 
 
 # The numbers behind the cells of a table's rows; none where a cell has words.
-CELLS = """(rows) => rows.map((row) => [...row.cells].map(
-    (cell) => cell.dataset.value === undefined ? null : JSON.parse(cell.dataset.value)))"""
+CELLS = """(rows) => rows.map((row) => [...row.cells].map((cell) => {
+  try {
+    return JSON.parse(cell.dataset.value);
+  } catch {
+    return null;
+  }
+}))"""
 
 HOSTILE = ["</ScRipt><img src=x onerror=window.pwned=1>", "</script><img src=x onerror=window.pwned=1>",
            "<!--<script>window.pwned=1//", "\u202edrawkcab", "__proto__", "\"><svg/onload=window.pwned=1>", "x" * 300]

@@ -100,6 +100,27 @@ def fix(helps=True, layers=2, heads=3):
         trials=[trial("nothing", 0), *(judged(rule, i + 1) for i, rule in enumerate(rules))])
 
 
+def refit(sizes=(16, 256, 4096)):
+    rules = {"softmax": 1.0, "published": 1.1, "refitted": 1.3, "entropy_target": 1.2}
+
+    def measured(rule, factor, i, n):
+        right = min(1.0, factor * 0.75 / (i + 1))
+        return {"rule": rule, "normalizer": rule, "n": n, "sets": 128, "accuracy": right, "accuracy_low": 0.9 * right, "accuracy_high": min(1.0, 1.1 * right),
+                "entropy": 0.5 * i, "peak_weight": 0.5, "right_weight": 0.4, "temperature": factor, "ranked_first": 0.9, "hard_accuracy": 0.9}
+
+    def polynomial(name):
+        return {"normalizer": f"adaptive:polynomial={name}", "polynomial": [1.0, 0.5], "threshold": 0.5, "rms_residual": 0.25, "above_one": [[0.5, 3.0]]}
+
+    bins = [{"entropy": [0.5 * i, 0.5 * i + 0.5], "points": 10 * i, "mean_beta": 1.0 + 0.3 * i if i else None, "mean_residual": 0.01 if i else None,
+             "rms_residual": 0.2 if i else None, "refitted": 1.0 + 0.31 * i, "published": 1.2} for i in range(5)]
+    return of_a_command(
+        "sharpmax.fit/1", seconds=2.5, head={"file": "heads/paper-0.safetensors", "arm": "paper", "seed": 0, "normalizer": "softmax", "classes": 10, "largest_size": 16},
+        settings={"degree": 4, "sizes": list(sizes), "sets": 128, "only": "wrong", "least_beta": 0.25, "largest_beta": 16.0, "test_sizes": list(sizes), "test_sets": 128},
+        counts=[{"n": n, "sets": 128, "wrong": 40, "mended": 30} for n in sizes], points=100, at_least_beta=3, at_largest_beta=4, entropy=[0.1, 2.4],
+        explained=0.4, looked_at=[0.0, 12.0], refitted=polynomial("own"), published=polynomial("theirs"), bins=bins,
+        comparison=[measured(rule, factor, i, n) for i, n in enumerate(sizes) for rule, factor in rules.items()])
+
+
 EVERY_KIND = {"demo": demo, "spread": spread, "model": model_bounds, "losses": losses, "fix": fix}
 
 

@@ -5,7 +5,7 @@ A new kind of page is a line here.
 import pytest
 from page_in_browser import write_page
 from synthetic_audit import synthetic_audit
-from synthetic_kinds import EVERY_KIND, fix, model_bounds, spread
+from synthetic_kinds import EVERY_KIND, fix, model_bounds, refit, spread
 from synthetic_results import synthetic_results
 
 
@@ -46,6 +46,7 @@ PAGES = {
     "runs": lambda: [synthetic_results("paper"), synthetic_results("both"), synthetic_results("paper", seed=8)],
     "two losses": two_losses,
     "answers": lambda: [fix(), fix(helps=False), spread(), spread(sizes=(16.0, 4096.0)), model_bounds(), model_bounds(layers=2)],
+    "fit": refit,
     **EVERY_KIND,
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "report/kind/audit_charts.h"
 
@@ -19,27 +20,6 @@ std::optional<double> median_at(const Json& head, const char* statistic, std::si
 
 std::string head_text(const Json& head) {
   return fmt::format("{:.0f}.{:.0f}", head.at("layer").get<double>(), head.at("head").get<double>());
-}
-
-std::string blunting_text(const Json& blunting) {
-  const std::string how = text_at(blunting, "how");
-  const std::string length = formatted(kTokenCount, number_at(blunting, "length"));
-  if (how == "from the start") return "<" + length;
-  if (how == "measured") return length;
-  if (how == "forecast") return "~" + length;
-  return how == "not foreseen" ? "not seen" : "?";
-}
-
-// Blunt heads first, the bluntest in front; sinks, which do not try to pick, behind.
-std::vector<const Json*> worst_first(const Json& attention) {
-  std::vector<const Json*> order;
-  for (const Json& head : attention.at("heads")) order.push_back(&head);
-  const std::size_t last = attention.at("lengths").size() - 1;
-  const auto rank = [&](const Json* head) {
-    return std::pair(head->at("kind") == "sink", median_at(*head, "peak_outside", last).value_or(2.0));
-  };
-  std::stable_sort(order.begin(), order.end(), [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
-  return order;
 }
 
 std::string with_interval(const Json& statistic, std::size_t i) {
@@ -62,19 +42,24 @@ Section worst_section(const Json& attention) {
                           {.name = "entropy", .format = fixed_to(2), .meaning = "outside the first token"},
                           {.name = "slope", .format = fixed_to(2), .meaning = "of the entropy against ln n"},
                           {.name = "spread", .format = fixed_to(1), .meaning = "of the scores"},
-                          {.name = "blunt at", .format = kTokenCount}},
+                          {.name = "blunt at", .format = kTokenCount},
+                          {.name = "blunt", .hidden = true}},
               .rows = {},
               .tall = true,
-              .filters = {"kind"},
+              .filters = {"kind", "layer", "blunt"},
+              .row_name = "head",
               .brief_rows = 10};
-  for (const Json* head : worst_first(attention)) {
+  const double threshold = attention.at("thresholds").at("blunt").get<double>();
+  for (const std::size_t i : worst_first(attention)) {
+    const Json* head = &attention.at("heads")[i];
     const double layer = head->at("layer").get<double>(), number = head->at("head").get<double>();
     table.rows.push_back({Cell(layer + number / 1e4, head_text(*head)), layer, number, text_at(*head, "kind"),
                           median_at(*head, "peak_outside", 0),
                           Cell(median_at(*head, "peak_outside", last), with_interval(head->at("peak_outside"), last)),
                           median_at(*head, "entropy_outside", last), number_at(*head, "entropy_slope_outside"),
                           median_at(*head, "spread", last),
-                          Cell(number_at(head->at("blunting"), "length"), blunting_text(head->at("blunting")))});
+                          Cell(number_at(head->at("blunting"), "length"), blunting_text(head->at("blunting"))),
+                          median_at(*head, "peak_outside", last) < threshold ? "yes" : "no"});
     table.links.push_back("head-" + head_text(*head));
   }
   std::string kinds;
@@ -157,22 +142,14 @@ Section forecast_section(const Json& attention) {
   return section;
 }
 
-// The explorer of heads takes its numbers from the page's own data; the grids stand in for it elsewhere.
-Section explorer_section(const Json& attention) {
-  Grid peaks = peak_grid(attention), blunting = blunting_grid(attention);
-  peaks.id = "heads-peak";
-  peaks.figure = "heads";
-  peaks.say = "median peak outside {}";
-  blunting.id = "heads-blunting";
-  blunting.figure = "blunting";
-  blunting.format = kTokenCount;
-  blunting.say = "blunt from {} tokens on";
-  for (Grid* grid : {&peaks, &blunting}) grid->details = "all-heads";
-  return {"heads", "Every head", "One cell is one head.", {{Widget{"heads", Json::object()}},
-          {Choice{"Colour by", Choice::Style::select, 0, "", {{"peak outside", {{std::move(peaks)}}}, {"blunt from", {{std::move(blunting)}}}}}}}};
+Section explorer_section(const Json& attention, const Json* sketches) {
+  return {"heads", "Every head",
+          "One cell is one head, a layer to a line. Choose one by click, or by arrow keys and Enter, to see it at every length. “Outside” leaves the "
+          "first token out, on which many heads park their weight.",
+          {{heads_of(attention, sketches)}}};
 }
 
-void add_attention(View& view, const Json& attention) {
+void add_attention(View& view, const Json& attention, const Json* sketches) {
   const std::vector<double> lengths = numbers_in(attention.at("lengths"));
   const double heads = static_cast<double>(attention.at("heads").size());
   if (lengths.empty() || heads == 0.0) return;
@@ -186,7 +163,7 @@ void add_attention(View& view, const Json& attention) {
   view.tiles.push_back({formatted(fixed_to(2), at_place(median.at("first"), last)), "on the first token, median head", at(last), Paint::purple});
   view.tiles.push_back({formatted(kTokenCount, number_at(attention.at("kinds"), "sink")), "sinks", "heads that park their weight on the first token",
                         Paint::grey});
-  for (Section& section : std::vector<Section>{explorer_section(attention), worst_section(attention), length_section_of(attention),
+  for (Section& section : std::vector<Section>{explorer_section(attention, sketches), worst_section(attention), length_section_of(attention),
                                                forecast_section(attention)})
     if (!section.items.empty()) view.sections.push_back(std::move(section));
 }
@@ -284,6 +261,27 @@ std::string text_sentence(const Json& results) {
 
 }  // namespace
 
+std::string blunting_text(const Json& blunting) {
+  const std::string how = text_at(blunting, "how");
+  const std::string length = formatted(kTokenCount, number_at(blunting, "length"));
+  if (how == "from the start") return "<" + length;
+  if (how == "measured") return length;
+  if (how == "forecast") return "~" + length;
+  return how == "not foreseen" ? "not seen" : "?";
+}
+
+std::vector<std::size_t> worst_first(const Json& attention) {
+  const Json& heads = attention.at("heads");
+  const std::size_t last = attention.at("lengths").size() - 1;
+  std::vector<std::size_t> order(heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto rank = [&](std::size_t i) {
+    return std::pair(heads[i].at("kind") == "sink", median_at(heads[i], "peak_outside", last).value_or(2.0));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  return order;
+}
+
 View audit_view(const Json& results) {
   View view = begun_view(results);
   const Json& settings = results.at("settings");
@@ -297,7 +295,7 @@ View audit_view(const Json& results) {
   if (probed) view.verdict.push_back(probe_sentence(results.at("probe")));
   if (!view.complete) view.verdict.push_back("This audit was not finished: what was measured so far is shown.");
   if (settings.contains("text") && settings.at("text").is_string()) view.verdict.push_back(text_sentence(results));
-  if (results.contains("attention")) add_attention(view, results.at("attention"));
+  if (results.contains("attention")) add_attention(view, results.at("attention"), results.contains("sketches") ? &results.at("sketches") : nullptr);
   if (results.contains("analysis"))
     for (Section& section : analysis_sections(results.at("analysis"))) view.sections.push_back(std::move(section));
   if (probed) view.sections.push_back(probe_section(results.at("probe")));

@@ -54,18 +54,28 @@ struct DistanceWords {
   const char *section, *id, *heading, *words, *size, *column;
 };
 
-Section distance_section(const Json& analysis, const DistanceWords& names, Chart (*chart_of)(const Json&)) {
-  const Json& measured = analysis.at(names.section);
+// The two readings of the distance, where both were measured: the one that was judged is shown first.
+Choice choice_of_readings(const Json& analysis, const Json& measured, const char* id, Chart (*chart_of)(const Json&), const auto& table_of) {
   Choice choice{"Distance", Choice::Style::radio, 0, "distance", {}};
+  static_cast<void>(measured.at(text_at(analysis, "distance")));
   constexpr std::pair<const char*, const char*> kReadings[] = {{"sum", "sum over keys left out"}, {"norm", "norm of what is left out"}};
   for (const auto& [reading, words] : kReadings) {
-    if (!measured.at("points").contains(reading)) continue;
+    if (!measured.contains(reading)) continue;
     Json of = analysis;
     of["distance"] = reading;
     Chart chart = chart_of(of);
     const bool judged = text_at(analysis, "distance") == reading;
-    chart.id = std::string(names.id) + "-chart";
-    chart.figure = judged ? names.id : "";
+    chart.id = std::string(id) + "-chart";
+    chart.figure = judged ? id : "";
+    if (judged) choice.shown = choice.options.size();
+    choice.options.push_back({words, {{std::move(chart)}, {table_of(reading)}}});
+  }
+  return choice;
+}
+
+Section distance_section(const Json& analysis, const DistanceWords& names, Chart (*chart_of)(const Json&)) {
+  const Json& points = analysis.at(names.section).at("points");
+  const auto table_of = [&](const char* reading) {
     Table table{.id = std::string("all-") + names.id,
                 .title = names.heading,
                 .columns = {{.name = names.column, .format = kNumber},
@@ -76,15 +86,15 @@ Section distance_section(const Json& analysis, const DistanceWords& names, Chart
                             {.name = "theorem 1.1", .format = fixed_to(3)}},
                 .rows = {},
                 .sortable = false};
-    for (const Json& point : measured.at("points").at(reading)) {
+    for (const Json& point : points.at(reading)) {
       const auto chosen = number_at(point.at("chosen"), "median");
       table.rows.push_back({number_at(point, names.size), chosen, Cell(chosen, quartiles_text(point.at("chosen"))),
                             number_at(point.at("drawn"), "median"), number_at(point.at("drawn_bound"), "median"),
                             number_at(point.at("chosen_bound"), "median")});
     }
-    if (judged) choice.shown = choice.options.size();
-    choice.options.push_back({words, {{std::move(chart)}, {std::move(table)}}});
-  }
+    return table;
+  };
+  Choice choice = choice_of_readings(analysis, points, names.id, chart_of, table_of);
   Section section{names.id, names.heading, names.words, {}, /*brief=*/true};
   if (!choice.options.empty()) section.items.push_back({std::move(choice)});
   return section;
@@ -101,9 +111,7 @@ Cell subsets_cell(const Json& line) {
                                                       top_text(number_at(found, "lowest"), line), top_text(number_at(found, "highest"), line)));
 }
 
-Section critical_section(const Json& analysis) {
-  const Json& critical = analysis.at("critical_top");
-  const Json& reading = critical.at(text_at(analysis, "distance"));
+Table critical_table(const Json& reading) {
   const Json &drawn = reading.at("against_drawn"), &bound = reading.at("against_drawn_bound");
   Table table{.id = "all-critical",
               .title = "Critical N",
@@ -121,13 +129,16 @@ Section critical_section(const Json& analysis) {
                           subsets_cell(drawn.at(i)), Cell(number_at(bound.at(i), "critical"), top_text(number_at(bound.at(i), "critical"), bound.at(i))),
                           subsets_cell(bound.at(i))});
   }
-  Chart chart = critical_chart(analysis);
-  chart.id = "critical-top-chart";
-  chart.figure = "critical-top";
+  return table;
+}
+
+Section critical_section(const Json& analysis) {
+  const Json& critical = analysis.at("critical_top");
+  Choice choice = choice_of_readings(analysis, critical, "critical-top", critical_chart, [&](const char* reading) { return critical_table(critical.at(reading)); });
   return {"critical-top", "When chosen keys cannot be told from drawn ones",
           "The Kolmogorov–Smirnov statistic over heads between the distances of chosen and of drawn keys, one curve for each length. A dot is the "
           "critical N: the first at which the two are no longer told apart.",
-          {{std::move(chart)}, {std::move(table)},
+          {{std::move(choice)},
            {Note{fmt::format("Test: {}; level {}. Of subsets of the heads the median, and the range in brackets.", text_at(critical, "test"),
                              plain_number(critical.at("level").get<double>()))}}},
           /*brief=*/true};
@@ -178,13 +189,17 @@ Section gradient_section(const Json& analysis) {
     row.push_back(std::move(published));
     table.rows.push_back(std::move(row));
   }
-  Chart chart = gradient_chart(analysis);
-  chart.id = "gradient-chart";
-  chart.figure = "gradient";
+  Choice choice{"Over heads", Choice::Style::radio, 0, "", {}};
+  for (const bool largest : {true, false}) {
+    Chart chart = gradient_chart(analysis, largest);
+    chart.id = "gradient-chart";
+    chart.figure = largest ? "gradient" : "";
+    choice.options.push_back({largest ? "the largest" : "median and quartiles", {{std::move(chart)}}});
+  }
   return {"gradient", "How much weights move when scores do",
-          "The change of the weights, over the step ε that the scores took in a random direction, against the temperature: largest over heads of the "
-          "mean over rows. Dashed: min{1/(2T), √2/ε}, which no row of softmax exceeds. Dotted: the published min{1/(4T), √2}.",
-          {{std::move(chart)}, {std::move(table)}, {Note{fmt::format("L = {}.", count(measured.at("length").get<double>()))}}},
+          "The change of the weights, over the step ε that the scores took in a random direction, against the temperature: means over rows of each "
+          "head. Dashed: min{1/(2T), √2/ε}, which no row of softmax exceeds. Dotted: the published min{1/(4T), √2}.",
+          {{std::move(choice)}, {std::move(table)}, {Note{fmt::format("L = {}. The table has the largest over heads.", count(measured.at("length").get<double>()))}}},
           /*brief=*/true};
 }
 

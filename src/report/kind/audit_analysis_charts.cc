@@ -74,6 +74,8 @@ Chart distance_chart(const Json& analysis, const Json& points, const char* size,
       .across = size_axis(std::move(across), sizes_of(points, size)),
       .up = {},
       .curves = {}};
+  chart.across.format = {Format::count};
+  chart.across.symbol = chart.across.label.substr(0, 1);  // L or N
   chart.curves = {
       over_heads(points, {size, "chosen_bound"}, bound("most weight, theorem 1.1", Paint::vermillion)),
       over_heads(points, {size, "drawn_bound"}, bound("drawn, bound", Paint::green)),
@@ -165,6 +167,8 @@ Chart separability_chart(const Json& analysis) {
       .across = size_axis(kKeysSelected, sizes_of(points, "top")),
       .up = share_axis("share told apart"),
       .curves = {}};
+  chart.across.format = {Format::count};
+  chart.across.symbol = "N";
   // Where theorem 2 is 0 or less it says nothing.
   Curve theorem = over_heads(points, {"top", "bound", "mean"}, bound("theorem 2", Paint::grey), {Format::percent});
   std::erase_if(theorem.points, [](const Point& point) { return !(point.value > 0.0); });
@@ -183,17 +187,18 @@ Chart separability_chart(const Json& analysis) {
   return chart;
 }
 
-Chart gradient_chart(const Json& analysis) {
+Chart gradient_chart(const Json& analysis, bool largest) {
   const Json& section = analysis.at("gradient");
   Chart chart{.title = "How much weights move when scores do",
               .subtitle =
-                  "The change of the weights over the step ε of the scores, largest over heads of the mean "
-                  "over rows. "
+                  std::string("The change of the weights over the step ε of the scores, ") +
+                  (largest ? "largest over heads of the mean over rows. " : "median over heads of the mean over rows; the band holds half of them. ") +
                   "Dashed: min{1/(2T), √2/ε}, which no row of softmax exceeds. Dotted: the published "
                   "min{1/(4T), √2}.",
               .across = size_axis("temperature T", numbers_in(section.at("temperatures"))),
               .up = {},
               .curves = {}};
+  chart.across.symbol = "T";
   const Paint paints[] = {Paint::vermillion, Paint::green, Paint::blue, Paint::amber, Paint::purple};
   const Json& steps = section.at("steps");
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -209,7 +214,7 @@ Chart gradient_chart(const Json& analysis) {
       published.points.push_back({at, point.at("published_bound").get<double>(), {}, {}});
     }
     chart.curves.push_back(std::move(most));
-    chart.curves.push_back(over_heads(points, {"temperature", "g", "highest"}, line(name, paint)));
+    chart.curves.push_back(over_heads(points, {"temperature", "g", largest ? "highest" : "median", !largest}, line(name, paint)));
     if (i == 0) chart.curves.push_back(std::move(published));
   }
   finish_with_decades(chart, "change / ε");

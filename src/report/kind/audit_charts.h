@@ -7,9 +7,13 @@
 
 namespace sharpmax::report {
 
-// Of the section "attention".
-Grid peak_grid(const Json& attention);
-Grid blunting_grid(const Json& attention);
+// Of the section "attention". The explorer of heads; sketches: null where there are none.
+Heads heads_of(const Json& attention, const Json* sketches);
+// Places of heads: blunt ones first, the bluntest in front; sinks, which do not try to pick, behind.
+std::vector<std::size_t> worst_first(const Json& attention);
+std::string blunting_text(const Json& blunting);  // <64, 256, ~4,096, not seen
+Axis tokens_axis(const std::vector<double>& lengths);
+std::vector<Mark> trained_mark(const Json& attention);
 Chart blunt_chart(const Json& attention);
 // The same of several audits.
 Chart blunt_chart_of(std::span<const Compared> audits);
@@ -20,7 +24,7 @@ Chart distance_length_chart(const Json& analysis);
 Chart distance_top_chart(const Json& analysis);
 Chart critical_chart(const Json& analysis);
 Chart separability_chart(const Json& analysis);
-Chart gradient_chart(const Json& analysis);
+Chart gradient_chart(const Json& analysis, bool largest);
 
 // Of the section "probe".
 Chart probe_chart(const Json& probe);

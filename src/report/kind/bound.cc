@@ -105,20 +105,24 @@ Chart peak_chart(const Bounds& bounds, bool best) {
               .curves = {},
               .id = best ? "peak-best" : "peak-worst",
               .figure = best ? "peak" : "",
-              .share = "normalizers"};
+              .share = "normalizers",
+              .every_curve = true};
   chart.across.format = kKeys;
   chart.across.symbol = "n";
   if (Curve published = lemma_curve(bounds); best && !published.points.empty()) {
     published.end = percent(published.points.back().value);
     chart.curves.push_back(std::move(published));
   }
+  const std::vector<std::string> first =
+      shown_first(bounds.names, {"softmax", "entmax15", "ssmax", "adaptive", "entropy_target", "softpick"});
   std::vector<double> values{1.0};
   for (const Member& member : bounds.members) {
     Curve curve{.name = member.name,
                 .look = bounds.look(member.name),
                 .points = {},
                 .format = kWeight,
-                .code = true};
+                .code = true,
+                .first = holds(first, member.name)};
     for (const PeakRange& range : member.ranges)
       if (const auto value = best ? range.high : range.untied_low) {
         curve.points.push_back({range.n, *value, {}, {}});
@@ -242,7 +246,10 @@ Section ranges_section(const Bounds& bounds) {
                       (peak ? fmt::format(" Dotted: {}, the weight that was asked for.", plain_number(*peak)) : ""),
                   {}};
   Choice choice{"Keys", Choice::Style::select, bounds.sizes.size() - 1, "", {}};
-  for (const double n : bounds.sizes) choice.options.push_back({keys_text(n), {{ranges_at(bounds, n)}}});
+  for (const double n : bounds.sizes) {
+    const int spare = n == bounds.sizes.back() ? 0 : 1;
+    choice.options.push_back({keys_text(n), {{ranges_at(bounds, n), spare, "ranges at fewer keys"}}});
+  }
   section.items.push_back({std::move(choice)});
   for (Item& note : notes_of(bounds)) section.items.push_back(std::move(note));
   return section;
@@ -385,8 +392,9 @@ Section numbers_section_of(const Bounds& bounds) {
                   {{std::move(table)}}};
   const Json& scores = bounds.results.at("scores");
   const double low = scores.at(0).get<double>(), high = scores.at(1).get<double>();
-  section.items.push_back(
-      {row_widget(fmt::format("one score {} above all others", plain_number(high - low)), two_levels(low, high))});
+  std::vector<double> row(256, low);
+  row.back() = high;
+  section.items.push_back({ScoreRow{fmt::format("one score {} above all others", plain_number(high - low)), 256.0, std::move(row)}});
   return section;
 }
 

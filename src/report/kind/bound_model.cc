@@ -72,52 +72,6 @@ void add_certificate_tiles(View& view, const Json& results, const std::vector<Ce
                           Paint::vermillion});
 }
 
-// Colours go by the logarithm: spreads and lengths cover orders of magnitude.
-Grid certificate_grid(const std::vector<CertifiedHead>& heads, const char* id, Format format, const char* say, auto value_of,
-                      bool logarithm) {
-  Grid grid{.title = {}, .subtitle = {}, .described = {}, .ramp = {}, .unknown = {}, .cells = {}, .id = id};
-  grid.format = format;
-  grid.say = say;
-  grid.details = "all-rows";
-  const auto scaled = [&](double value) { return logarithm ? std::log(std::max(value, 1e-3)) : value; };
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-  for (const CertifiedHead& head : heads) {
-    const std::optional<double> value = value_of(head);
-    grid.cells.push_back({head.layer, head.head, value, 0.0});
-    if (!value) grid.unknown = "no bound";
-    if (!value || (logarithm && !(*value > 0.0))) continue;
-    least = std::min(least, *value);
-    most = std::max(most, *value);
-  }
-  if (!(least <= most)) return grid;
-  for (GridCell& cell : grid.cells)
-    if (cell.value && most > least && *cell.value >= least)
-      cell.share = (scaled(*cell.value) - scaled(least)) / (scaled(most) - scaled(least));
-  grid.ramp = {formatted(format, least), formatted(format, most)};
-  return grid;
-}
-
-Section certificate_heads(const Json& results, const std::vector<CertifiedHead>& heads) {
-  Grid spreads = certificate_grid(heads, "heads-spread", kSpread, "scores spread at most {}",
-                                  [](const CertifiedHead& head) { return head.spread; }, true);
-  spreads.figure = "heads";
-  spreads.title = fmt::format("What the weights of {} allow: the largest spread of scores of every head",
-                              file_name(text_at(results.at("model"), "file")));
-  spreads.subtitle = spreads.described = text_at(results, "verdict");
-  spreads.ramp = {"spread " + spreads.ramp.low, spreads.ramp.high + ", by its logarithm"};
-  Grid lengths = certificate_grid(heads, "heads-length", kPower, "a peak is lost from {} tokens on",
-                                  [](const CertifiedHead& head) { return head.log10_length; }, true);
-  Grid reached = certificate_grid(heads, "heads-reached", {Format::percent}, "{} of the certified spread reached",
-                                  [](const CertifiedHead& head) { return head.reached(); }, false);
-  return {"heads", "Every head",
-          "One cell is one head. Dark: a length is near; bright: astronomic, so that the bound promises nothing. Choose one by "
-          "click, or by arrow keys and Enter.",
-          {{Choice{"Colour by", Choice::Style::select, 0, "",
-                   {{"length at which a peak is lost", {{std::move(lengths)}}},
-                    {"spread at most", {{std::move(spreads)}}},
-                    {"share of it reached", {{std::move(reached)}}}}}}}};
-}
-
 std::string token_text(const Json& token) {
   const std::string text = text_at(token, "text");
   const double number = token.at("token").get<double>();
@@ -126,6 +80,73 @@ std::string token_text(const Json& token) {
 
 std::string key_text(const Json& token) {
   return fmt::format("{} −{}", token_text(token), formatted({Format::count}, number_at(token, "offset")));
+}
+
+// Colours go by the logarithm: spreads and lengths cover orders of magnitude.
+HeadLayer certificate_layer(const std::vector<CertifiedHead>& heads, HeadLayer layer, const auto& value_of) {
+  bool any = false;
+  for (const CertifiedHead& head : heads) {
+    const std::optional<double> value = value_of(head);
+    layer.values.push_back({value});
+    if (!value) layer.unknown = "no bound";
+    if (!value || !(*value > 0.0)) continue;
+    layer.least = any ? std::min(layer.least, *value) : *value;
+    layer.most = any ? std::max(layer.most, *value) : *value;
+    any = true;
+  }
+  layer.ramp = {formatted(layer.format, layer.least), formatted(layer.format, layer.most)};
+  return layer;
+}
+
+HeadLayer words_layer(const char* id, const std::vector<CertifiedHead>& heads, const auto& words_of) {
+  HeadLayer layer{.id = id, .name = id};
+  for (const CertifiedHead& head : heads) layer.values.emplace_back(), layer.texts.push_back(words_of(head));
+  return layer;
+}
+
+std::string lost_sentence(const CertifiedHead& head, double peak) {
+  if (head.useful)
+    return fmt::format("From {} tokens on no input at all gives a key {} of the weight.", formatted(kPower, head.log10_length), plain_number(peak));
+  return fmt::format("The length {}: {} tokens{}.", kNothing, formatted(kPower, head.log10_length),
+                     head.window ? fmt::format("; a row has at most {} keys", count(*head.window)) : "");
+}
+
+std::string tried_sentence(const CertifiedHead& head) {
+  if (!head.attained) return "";
+  const Json& row = *head.attained;
+  return fmt::format("A sequence of {} tokens attains {}: query {}, best key {}, worst key {}; the largest weight found is {}.",
+                     formatted({Format::count}, number_at(row, "length")), formatted(kSpread, number_at(row, "spread")), token_text(row.at("query")),
+                     key_text(row.at("high")), key_text(row.at("low")), formatted({Format::weight}, number_at(row, "peak")));
+}
+
+Section certificate_heads(const Json& results, const std::vector<CertifiedHead>& heads) {
+  constexpr auto kLogarithm = HeadLayer::Scale::logarithmic;
+  const double peak = results.at("peak").get<double>();
+  Heads made{.id = "head", .title = "Every head", .lengths = {}, .heads = {}, .layers = {}};
+  made.drawn = {{"levels", Json::array()}};  // rows to play with: one score above all others
+  for (const CertifiedHead& head : heads) {
+    made.heads.push_back({head.layer, head.head, head.useful ? "a length is proved" : kNothing});
+    made.drawn["levels"].push_back(head.spread ? Json(*head.spread) : Json());
+  }
+  made.layers = {
+      certificate_layer(heads, {.id = "length", .name = "length at which a peak is lost", .format = kPower, .meaning = "Dark: a length is near. Bright: "
+                                "astronomic, so that the bound promises nothing.", .scale = kLogarithm}, [](const CertifiedHead& head) { return head.log10_length; }),
+      certificate_layer(heads, {.id = "spread", .name = "spread at most", .format = kSpread, .meaning = "Dark: scores lie close together, so that no row can "
+                                "be sharp for long.", .scale = kLogarithm}, [](const CertifiedHead& head) { return head.spread; }),
+      certificate_layer(heads, {.id = "reached", .name = "share of it reached", .format = {Format::percent}, .meaning = "Bright: rows were found that come "
+                                "close to the bound."}, [](const CertifiedHead& head) { return head.reached(); }),
+      certificate_layer(heads, {.id = "norms", .name = "by norms", .format = kSpread}, [](const CertifiedHead& head) { return head.norm_spread; }),
+      certificate_layer(heads, {.id = "tokens", .name = "by tokens", .format = kSpread}, [](const CertifiedHead& head) { return head.vocabulary_spread; }),
+      words_layer("lost", heads, [&](const CertifiedHead& head) { return lost_sentence(head, peak); }),
+      words_layer("tried", heads, tried_sentence)};
+  HeadLayer& spreads = made.layers[1];
+  spreads.figure = "heads";
+  spreads.title = fmt::format("What the weights of {} allow: the largest spread of scores of every head", file_name(text_at(results.at("model"), "file")));
+  spreads.subtitle = spreads.described = text_at(results, "verdict");
+  spreads.ramp.high += ", by its logarithm";
+  made.words = "Scores spread at most {spread}: by norms {norms}, by tokens {tokens}; {reached} of it reached. {lost} {tried}";
+  made.offered = {0};
+  return {"heads", "Every head", "One cell is one head. Choose one by click, or by arrow keys and Enter.", {{std::move(made)}}};
 }
 
 Section attained_section(const std::vector<CertifiedHead>& heads) {
@@ -209,6 +230,7 @@ Section certificate_numbers(const std::vector<CertifiedHead>& heads) {
               .rows = {},
               .tall = true,
               .filters = {"layer", "useful"},
+              .row_name = "head",
               .brief_rows = 5};
   for (const CertifiedHead& head : heads) {
     const bool by_tokens = head.vocabulary_spread && head.vocabulary_spread <= head.norm_spread;
@@ -217,12 +239,7 @@ Section certificate_numbers(const std::vector<CertifiedHead>& heads) {
                           by_tokens ? "tokens" : "norms", head.lost_from(), head.useful ? "yes" : "no", head.window});
     table.links.push_back(head.link());
   }
-  Section section{"numbers", "The surest heads", "The surest head first.", {{std::move(table)}}, /*brief=*/true};
-  if (heads[0].spread)
-    section.items.push_back(
-        {row_widget(fmt::format("head {}: one score {} above all others", heads[0].name(), spread_text(*heads[0].spread)),
-                    two_levels(0.0, *heads[0].spread))});
-  return section;
+  return {"numbers", "The surest heads", "The surest head first.", {{std::move(table)}}, /*brief=*/true};
 }
 
 }  // namespace

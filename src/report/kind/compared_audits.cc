@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "report/kind/audit_charts.h"
 #include "report/view/axes.h"
@@ -52,79 +53,126 @@ Section median_section(std::span<const Compared> audits) {
   return {"compared-medians", "The median head", "Medians over heads of the medians over rows.", {{std::move(choice)}}};
 }
 
-struct Difference {
-  double layer = 0.0, head = 0.0;
-  std::string kinds;
-  std::optional<double> first, second, change;
+// Two audits of models of one shape, at the lengths that both have.
+struct Pair {
+  const Compared *first, *second;
+  std::vector<double> lengths;
+  std::vector<std::pair<const Json*, const Json*>> heads;
 
-  std::string name() const { return fmt::format("{:.0f}.{:.0f}", layer, head); }
+  std::string name() const { return fmt::format("{} less {}", second->named.number, first->named.number); }
 };
 
-// Of heads that both have; those that changed most first.
-std::vector<Difference> differences(const Json& a, const Json& b, const char* field, double n) {
+std::optional<Pair> pair_of(const Compared& first, const Compared& second) {
+  const Json &a = first.results->at("attention"), &b = second.results->at("attention");
+  Pair pair{&first, &second, numbers_in(a.at("lengths")), {}};
+  std::erase_if(pair.lengths, [&](double n) { return !holds(numbers_in(b.at("lengths")), n); });
   std::map<std::pair<double, double>, const Json*> others;
   for (const Json& head : b.at("heads")) others[{head.at("layer").get<double>(), head.at("head").get<double>()}] = &head;
-  std::vector<Difference> found;
   for (const Json& head : a.at("heads")) {
-    Difference one{head.at("layer").get<double>(), head.at("head").get<double>(), "", {}, {}, {}};
-    const auto other = others.find({one.layer, one.head});
-    if (other == others.end()) return {};
-    one.kinds = fmt::format("{} → {}", text_at(head, "kind"), text_at(*other->second, "kind"));
-    one.first = value_at(head.at(field).at("median"), place_of(a, n));
-    one.second = value_at(other->second->at(field).at("median"), place_of(b, n));
-    if (one.first && one.second) one.change = *one.second - *one.first;
-    found.push_back(std::move(one));
+    const auto other = others.find({head.at("layer").get<double>(), head.at("head").get<double>()});
+    if (other == others.end()) return std::nullopt;
+    pair.heads.emplace_back(&head, other->second);
   }
-  std::stable_sort(found.begin(), found.end(), [](const Difference& x, const Difference& y) {
-    return std::abs(x.change.value_or(0.0)) > std::abs(y.change.value_or(0.0));
-  });
-  return found;
+  if (pair.lengths.empty() || pair.heads.empty() || pair.heads.size() != others.size()) return std::nullopt;
+  return pair;
 }
 
-Option difference_option(const Compared& a, const Compared& b, const char* title, const std::vector<Difference>& heads, double n, int spare) {
-  const double most = std::max(std::abs(heads[0].change.value_or(0.0)), 1e-9);
-  Grid grid{.title = fmt::format("{}: {} less {}, at {} tokens", title, b.named.own, a.named.own, count(n)), .subtitle = {}, .described = {},
-            .ramp = {change(-most), change(most) + ", by the square root"}, .unknown = "not measured", .cells = {}, .id = "compared-heads-grid",
-            .kind = Grid::Ramp::diverging, .format = signed_to(3), .say = std::string(title) + " {}", .details = "changed-heads"};
+// [head][length] of one of the two.
+HeadLayer::Values values_of(const Pair& pair, const char* field, bool second) {
+  const Json& attention = (second ? pair.second : pair.first)->results->at("attention");
+  HeadLayer::Values values;
+  for (const auto& [a, b] : pair.heads) {
+    auto& line = values.emplace_back();
+    for (const double n : pair.lengths) line.push_back(value_at((second ? b : a)->at(field).at("median"), place_of(attention, n)));
+  }
+  return values;
+}
+
+std::vector<HeadLayer> difference_layers(const Pair& pair, const char* title, const char* field) {
+  const std::string id = field;
+  HeadLayer first{.id = id + "_1", .name = title, .values = values_of(pair, field, false)};
+  HeadLayer second{.id = id + "_2", .name = title, .values = values_of(pair, field, true)};
+  HeadLayer less{.id = id, .name = title, .format = signed_to(3), .values = second.values, .scale = HeadLayer::Scale::diverging, .most = 1e-9};
+  less.meaning = fmt::format("Orange: larger in {}. Blue: smaller.", pair.second->named.own);
+  for (std::size_t i = 0; i < less.values.size(); ++i)
+    for (std::size_t k = 0; k < pair.lengths.size(); ++k) {
+      auto& value = less.values[i][k];
+      const auto before = first.values[i][k];
+      value = value && before ? std::optional(*value - *before) : std::nullopt;
+      less.most = std::max(less.most, std::abs(value.value_or(0.0)));
+    }
+  less.ramp = {change(-less.most), change(less.most) + ", by the square root"};
+  return {std::move(less), std::move(first), std::move(second)};
+}
+
+Heads difference_heads(const Pair& pair) {
+  const std::string one = pair.first->named.own, other = pair.second->named.own;
+  Heads made{.id = "compared-head", .title = fmt::format("{} less {}", other, one), .lengths = pair.lengths, .heads = {}, .layers = {}};
+  for (const auto& [a, b] : pair.heads)
+    made.heads.push_back({a->at("layer").get<double>(), a->at("head").get<double>(), fmt::format("{} → {}", text_at(*a, "kind"), text_at(*b, "kind"))});
+  made.words = "{kind}";
+  for (const auto& [title, field] : kMedians) {
+    if (!pair.heads[0].first->contains(field) || !pair.heads[0].second->contains(field)) continue;
+    for (HeadLayer& layer : difference_layers(pair, title, field)) made.layers.push_back(std::move(layer));
+    made.words += fmt::format("; {}: {{{}_1}} in {}, {{{}_2}} in {}, {{{}}}", title, field, pair.first->named.number, field, pair.second->named.number, field);
+  }
+  made.words += ".";
+  for (const Compared* result : {pair.first, pair.second})
+    made.links.emplace_back("open in " + result->named.own, fmt::format("{}/head-{{head}}", result->named.number));
+  return made;
+}
+
+// By the first statistic at the greatest length; the explorer opens the first of them.
+Table changed_table(const Pair& pair, Heads& heads) {
+  constexpr std::size_t kMost = 50;
+  const std::string at = short_count(pair.lengths.back());
   Table table{.id = "changed-heads",
               .title = "Heads that changed most",
               .columns = {{.name = "head", .csv = false},
                           {.name = "layer", .format = kHeadCount, .hidden = true},
                           {.name = "head of the layer", .format = kHeadCount, .hidden = true},
                           {.name = "kind"},
-                          {.name = fmt::format("{}, {}", title, a.named.number), .format = fixed_to(3)},
-                          {.name = fmt::format("{}, {}", title, b.named.number), .format = fixed_to(3)},
+                          {.name = fmt::format("{} {}, {}", heads.layers[0].name, at, pair.first->named.number), .format = fixed_to(3)},
+                          {.name = fmt::format("{} {}, {}", heads.layers[0].name, at, pair.second->named.number), .format = fixed_to(3)},
                           {.name = "difference", .format = signed_to(3)}},
               .rows = {},
               .tall = true};
-  for (const Difference& head : heads) {
-    grid.cells.push_back({head.layer, head.head, head.change, head.change.value_or(0.0) / most});
-    table.rows.push_back({Cell(head.layer + head.head / 1e4, head.name()), head.layer, head.head, head.kinds, head.first, head.second, head.change});
-    table.links.push_back(fmt::format("{}/head-{}", b.named.number, head.name()));
+  std::vector<std::size_t> order(heads.heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto size = [&](std::size_t i) { return std::abs(heads.layers[0].values[i].back().value_or(0.0)); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  heads.first = order[0];
+  for (const std::size_t i : order) {
+    if (table.rows.size() == kMost) break;
+    const Heads::Name& head = heads.heads[i];
+    const std::string name = fmt::format("{:.0f}.{:.0f}", head.layer, head.head);
+    table.rows.push_back({Cell(head.layer + head.head / 1e4, name), head.layer, head.head, head.kind, heads.layers[1].values[i].back(),
+                          heads.layers[2].values[i].back(), heads.layers[0].values[i].back()});
+    table.links.push_back(fmt::format("{}/head-{}", pair.second->named.number, name));
   }
-  return {title, {{std::move(grid), spare, "differences of other statistics, head by head"},
-                  {std::move(table), spare, "differences of other statistics, head by head"}}};
+  return table;
 }
 
-// The first two that have the same heads and a length in common.
+// Every two that have the same heads and a length in common.
 Section difference_section(std::span<const Compared> audits) {
   Section section{"compared-heads", "Head by head",
-                  "One cell is one head: how much larger the chosen statistic is in the second result than in the first. Choose a cell by click, or "
-                  "by arrow keys and Enter.",
+                  "One cell is one head, a layer to a line: how much larger the chosen statistic is in the second result than in the first. Choose a "
+                  "cell by click, or by arrow keys and Enter, to open that head in either.",
                   {}};
-  const Json &a = audits[0].results->at("attention"), &b = audits[1].results->at("attention");
-  std::vector<double> common = numbers_in(a.at("lengths"));
-  std::erase_if(common, [&](double n) { return !holds(numbers_in(b.at("lengths")), n); });
-  if (common.empty() || a.at("heads").size() != b.at("heads").size()) return section;
-  Choice choice{"Difference of", Choice::Style::select, 0, "", {}};
-  for (const auto& [title, field] : kMedians) {
-    const auto has = [field = field](const Json& attention) { return !attention.at("heads").empty() && attention.at("heads").at(0).contains(field); };
-    if (!has(a) || !has(b)) continue;
-    const std::vector<Difference> heads = differences(a, b, field, common.back());
-    if (!heads.empty())
-      choice.options.push_back(difference_option(audits[0], audits[1], title, heads, common.back(), choice.options.empty() ? 0 : 2));
-  }
-  if (!choice.options.empty()) section.items.push_back({std::move(choice)});
+  Choice choice{"Results", Choice::Style::select, 0, "", {}};
+  for (std::size_t i = 0; i < audits.size(); ++i)
+    for (std::size_t k = i + 1; k < audits.size(); ++k)
+      if (const auto pair = pair_of(audits[i], audits[k])) {
+        Heads heads = difference_heads(*pair);
+        if (heads.layers.empty()) continue;
+        Table table = changed_table(*pair, heads);
+        const int spare = choice.options.empty() ? 0 : 2;
+        choice.options.push_back({pair->name(), {{std::move(heads), spare, "differences of other pairs"}, {std::move(table), spare, "differences of other pairs"}}});
+      }
+  if (choice.options.size() == 1)
+    section.items = std::move(choice.options[0].items);
+  else if (!choice.options.empty())
+    section.items.push_back({std::move(choice)});
   return section;
 }
 

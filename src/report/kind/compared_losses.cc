@@ -63,9 +63,10 @@ const Json* bucket_at(const Json& results, double to) {
   return nullptr;
 }
 
-// Paired where it can be; else the difference of the means, without an interval.
+// Paired where it can be and every loss is there; else the difference of the means, without an interval.
 LossChange change_of(const Json& first, const Json& other, const Json& of_first, const Json& of_other, double from, double to) {
-  if (are_paired(first, other)) return change_between(first, other, from, to);
+  if (are_paired(first, other))
+    if (const LossChange found = change_between(first, other, from, to); !std::isnan(found.change)) return found;
   const auto a = number_at(of_first, "loss"), b = number_at(of_other, "loss");
   return {a && b ? *b - *a : std::nan(""), {}, {}};
 }

@@ -111,11 +111,14 @@ void add_needle_tiles(View& view, const Needle& needle) {
 }
 
 Chart needle_chart(const Needle& needle, std::optional<double> NeedleRow::*field, Format format) {
-  Chart chart{.title = {}, .subtitle = {}, .across = size_axis("keys n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers"};
+  Chart chart{.title = {}, .subtitle = {}, .across = size_axis("keys n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers", .every_curve = true};
   chart.across.format = {Format::count};
   chart.across.symbol = "n";
+  std::vector<std::string> names;
+  for (const NeedleLine& line : needle.lines) names.push_back(line.name);
+  const auto first = shown_first(names, {"softmax", "adaptive", "entropy_target", "entmax15", "hard"});
   for (const NeedleLine& line : needle.lines) {
-    Curve curve{.name = line.name, .look = line.look, .points = {}, .format = format, .code = true};
+    Curve curve{.name = line.name, .look = line.look, .points = {}, .format = format, .code = true, .first = holds(first, line.name)};
     for (const NeedleRow& row : line.rows)
       if (row.*field) curve.points.push_back({row.n, *(row.*field), {}, {}});
     if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
@@ -230,7 +233,7 @@ Section needle_numbers(const Json& results) {
   }
   const double gap = results.at("gap").get<double>();
   return {"numbers", "All numbers", "", {{std::move(table)},
-          {row_widget("needle of score " + plain_number(gap), needle_row(gap))}}};
+          {ScoreRow{"needle of score " + plain_number(gap), 256.0, needle_row(gap)}}}};
 }
 
 }  // namespace

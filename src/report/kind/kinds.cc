@@ -6,24 +6,25 @@
 #include <string_view>
 
 #include "base/in_quotes.h"
-#include "report/data/page_data.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
 
 View inspect_view(const Json& results);  // inspect.cc
+View fit_view(const Json& results);      // fit.cc
 
 namespace {
 
 constexpr Kind kKinds[] = {
-    {"sharpmax.retrieval/1", retrieval_view, compare_retrievals, retrieval_data},
-    {"sharpmax.audit/1", audit_view, compare_audits, audit_data},
-    {"sharpmax.attend.demo/1", demo_view, nullptr, demo_data},
-    {"sharpmax.bound.spread/1", bound_view, compare_bounds, bound_data},
-    {"sharpmax.bound.model/1", bound_model_view, compare_certificates, bound_model_data},
-    {"sharpmax.fix/1", fix_view, compare_fixes, fix_data},
-    {"sharpmax.perplexity/1", perplexity_view, compare_losses, losses_data},
-    {"sharpmax.inspect/1", inspect_view, nullptr, nullptr},
+    {"sharpmax.retrieval/1", retrieval_view, compare_retrievals},
+    {"sharpmax.audit/1", audit_view, compare_audits},
+    {"sharpmax.attend.demo/1", demo_view, nullptr},
+    {"sharpmax.bound.spread/1", bound_view, compare_bounds},
+    {"sharpmax.bound.model/1", bound_model_view, compare_certificates},
+    {"sharpmax.fix/1", fix_view, compare_fixes},
+    {"sharpmax.perplexity/1", perplexity_view, compare_losses},
+    {"sharpmax.inspect/1", inspect_view, nullptr},
+    {"sharpmax.fit/1", fit_view, nullptr},
 };
 
 std::string known() {
@@ -48,16 +49,6 @@ const Kind& kind_of(const Json& results) {
 View view_of(const Json& results) {
   const Kind& kind = kind_of(results);
   return made_of(kind, [&] { return kind.view(results); });
-}
-
-Json page_data(const Json& results, std::size_t room) {
-  const Kind& kind = kind_of(results);
-  if (!kind.data) return nullptr;
-  return made_of(kind, [&] {
-    Json data = kind.data(results, room);
-    data["schema"] = kind.schema;
-    return data;
-  });
 }
 
 void not_of_schema(const char* schema, const nlohmann::json::exception& problem) {

@@ -40,8 +40,6 @@ struct Kind {
   const char* schema;
   View (*view)(const Json& results);
   void (*compare)(View& view, std::span<const Compared> compared);
-  // What the page needs besides; null: nothing.
-  Json (*data)(const Json& results, std::size_t room);
 };
 
 // By the schema that the results name. Throws Error{bad_argument} where there is no such kind.
@@ -50,8 +48,6 @@ const Kind& kind_of(const Json& results);
 // These throw Error{bad_argument} where the results are not of a kind or not what their schema says.
 View view_of(const Json& results);
 View compared_view(std::span<const Json> results);
-// What the page holds of the results besides the view, about `room` bytes; null where there is no need for it.
-Json page_data(const Json& results, std::size_t room);
 
 // Losses by position are drawn alike in several kinds.
 inline constexpr const char* kTokensBefore = "tokens before, up to";

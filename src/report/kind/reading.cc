@@ -88,14 +88,15 @@ View begun_view(const Json& results, Origin origin) {
   return view;
 }
 
-Widget row_widget(std::string name, std::vector<double> quantiles) {
-  return {"row", {{"name", std::move(name)}, {"n", quantiles.size()}, {"quantiles", std::move(quantiles)}}};
-}
-
-std::vector<double> two_levels(double low, double high) {
-  std::vector<double> row(256, low);
-  row.back() = high;
-  return row;
+std::vector<std::string> shown_first(const std::vector<std::string>& names, std::initializer_list<const char*> story) {
+  constexpr std::size_t kFew = 6, kInstead = 4;
+  if (names.size() <= kFew) return names;
+  std::vector<std::string> first;
+  for (const std::string& name : names)
+    if (std::any_of(story.begin(), story.end(), [&](const char* one) { return family_of(name) == one; }))
+      first.push_back(name);
+  if (first.empty()) first.assign(names.begin(), names.begin() + kInstead);
+  return first;
 }
 
 }  // namespace sharpmax::report

@@ -67,11 +67,6 @@ std::string normalizer_of(const Json& model);
 enum class Origin { command, file };
 View begun_view(const Json& results, Origin origin = Origin::command);
 
-// A row of scores that the playground offers, by its quantiles.
-Widget row_widget(std::string name, std::vector<double> quantiles);
-// One score above all others, which are equal.
-std::vector<double> two_levels(double low, double high);
-
 // What a result is called beside others of its kind.
 struct Named {
   std::size_t number = 0;  // from 1
@@ -81,5 +76,8 @@ struct Named {
   Look look;
 };
 std::vector<Named> names_of(const std::vector<View>& views, const std::vector<Json>& results);
+
+// Names of the members that a chart begins with: all of a few, else those that the story is about.
+std::vector<std::string> shown_first(const std::vector<std::string>& names, std::initializer_list<const char*> story);
 
 }  // namespace sharpmax::report

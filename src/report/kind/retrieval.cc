@@ -266,13 +266,7 @@ Section published_section(const RetrievalRows& rows) {
 Section maps_section(const RetrievalRows& rows) {
   Section section{"heat-maps", "Where the weight goes",
                   "Each line of a panel is a set, its largest item at the right. Below: the mean weight on the largest item.", {}};
-  if (HeatMaps maps = story_maps(rows); !maps.lines.empty()) section.items.push_back({std::move(maps), 1, "maps of the weights"});
-  Choice others{"Other", Choice::Style::select, 0, "", {}};
-  for (HeatMaps& maps : other_maps(rows)) {
-    const std::string name = maps.lines[0].name;
-    others.options.push_back({name, {{std::move(maps), 3, "maps of the weights under other normalizers"}}});
-  }
-  if (!others.options.empty()) section.items.push_back({std::move(others)});
+  if (HeatMaps maps = heat_maps_of(rows); !maps.lines.empty()) section.items.push_back({std::move(maps), 1, "maps of the weights"});
   return section;
 }
 
@@ -407,10 +401,9 @@ Section training_section(const Json& results) {
   if (!losses.empty()) section.items.push_back({Note{fmt::format("Loss at the end of training: {}.", losses)}});
   if (results.contains("rows"))
     for (const Json& row : results.at("rows"))
-      section.items.push_back({Widget{"row", {{"name", fmt::format("{} training, seed {}, {} items", text_at(row, "arm"),
-                                                                   row.at("seed").dump(), count(row.at("n").get<double>()))},
-                                              {"n", row.at("n")},
-                                              {"quantiles", row.at("quantiles")}}}});
+      section.items.push_back({ScoreRow{fmt::format("{} training, seed {}, {} items", text_at(row, "arm"), row.at("seed").dump(),
+                                                    count(row.at("n").get<double>())),
+                                        row.at("n").get<double>(), numbers_in(row.at("quantiles"))}});
   return section;
 }
 

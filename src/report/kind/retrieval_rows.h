@@ -58,8 +58,7 @@ std::string accuracy_ends(const Json& row);
 
 // Which sets were lost to dispersion and which to ranking, by size.
 Bars failure_bars(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer);
-// Paper A's figure 2: one panel per size, one line of panels for each arm and normalizer. Those of the story, and each of the others.
-HeatMaps story_maps(const RetrievalRows& rows);
-std::vector<HeatMaps> other_maps(const RetrievalRows& rows);
+// Paper A's figure 2: one panel per size, one line of panels for each arm and normalizer. Those that the story is about are on paper too.
+HeatMaps heat_maps_of(const RetrievalRows& rows);
 
 }  // namespace sharpmax::report

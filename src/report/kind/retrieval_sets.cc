@@ -113,15 +113,9 @@ Panel panel_of(const Json& map) {
     whole = whole && last.has_value();
     on_largest += last.value_or(0.0);
   }
-  panel.below = whole && !panel.weights.empty()
-                    ? decimal(on_largest / static_cast<double>(panel.weights.size()), 2)
-                    : std::string(kNone);
+  if (whole && !panel.weights.empty()) panel.below = on_largest / static_cast<double>(panel.weights.size());
   return panel;
 }
-
-}  // namespace
-
-namespace {
 
 PanelLine panel_line(const Pair& pair, const std::vector<const Json*>& maps) {
   PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second), .panels = {}};
@@ -137,30 +131,22 @@ bool is_of_the_story(const RetrievalRows& rows, const Pair& pair, bool first) {
 
 }  // namespace
 
-HeatMaps story_maps(const RetrievalRows& rows) {
+HeatMaps heat_maps_of(const RetrievalRows& rows) {
   HeatMaps maps{.title = "Where the weight goes: each line a set, its largest item at the right",
                 .subtitle = "One panel is one size n. Below: the mean weight on the largest item, over the sets shown.",
                 .ramp = {"weight 0", "1, by its square root"},
                 .lines = {},
-                .id = "heat-maps-story",
+                .id = "heat-maps",
                 .figure = "heat-maps"};
-  for (const auto& [pair, panels] : lines_of(rows.results()))
-    if (maps.lines.size() < kMostLines && is_of_the_story(rows, pair, maps.lines.empty())) maps.lines.push_back(panel_line(pair, panels));
-  return maps;
-}
-
-std::vector<HeatMaps> other_maps(const RetrievalRows& rows) {
-  std::vector<HeatMaps> others;
-  bool first = true;
+  std::size_t told = 0;
   for (const auto& [pair, panels] : lines_of(rows.results())) {
-    if (!is_of_the_story(rows, pair, first)) {
-      HeatMaps maps{.title = "Where the weight goes", .subtitle = {}, .ramp = {"weight 0", "1, by its square root"},
-                    .lines = {panel_line(pair, panels)}, .id = "heat-maps-other"};
-      others.push_back(std::move(maps));
-    }
-    first = false;
+    maps.lines.push_back(panel_line(pair, panels));
+    if (told < kMostLines && is_of_the_story(rows, pair, maps.lines.size() == 1))
+      ++told;
+    else
+      maps.lines.back().spare = 3;
   }
-  return others;
+  return maps;
 }
 
 }  // namespace sharpmax::report

@@ -1,58 +1,31 @@
 // Which results there are, and which of them is shown.
 
-import {showComparison} from "./comparison/comparison.js";
-import {namesOf} from "./comparison/names.js";
 import {offerData} from "./export/download.js";
 import {node} from "./frame/dom.js";
 import {carried, unpacked} from "./frame/packed.js";
 import {goToPlace, showContents, showVerdict, startView} from "./frame/view.js";
-import {kKinds} from "./kinds/kinds.js";
 import {showPlayground} from "./playground/playground.js";
 import {showProvenance, showView} from "./show_view.js";
 
 // All that can be shown: [{place, label, show}], the first of them unless the address says another.
-function placesOf(text) {
-  const {views, compared, results} = parsed(text);
-  const original = (i) => parsed(text).results[i] ?? parsed(text).views[i];
-  const names = results.every(Boolean) ? namesOf(results).map(({name}) => name) : views.map(({label}, i) => `${i + 1}: ${label}`);
-  const each = results.map((data, i) => {
-    const all = () => {
-      showOne(views[i], data);
-      offerData(() => [original(i)]);
+async function placesHeld() {
+  const {names, results, compared} = JSON.parse(new TextDecoder().decode(await unpacked(carried("results"))));
+  const each = results.map((result, i) => {
+    const show = () => {
+      showView(result);
+      showPlayground();
+      showProvenance(result);
+      offerData([result]);
     };
-    return {place: String(i + 1), label: names[i], show: all};
+    return {place: String(i + 1), label: names[i], show};
   });
-  if (results.length < 2) return each;
-  const compare = () => {
-    if (compared) showView(compared);
-    else showComparison(results);
-    if (compared) showProvenance(compared);
-    offerData(() => results.map((_, i) => original(i)));
+  if (!compared) return each;
+  const show = () => {
+    showView(compared);
+    showProvenance(compared);
+    offerData(results);
   };
-  return [{place: "compared", label: "Compared", show: compare}, ...each];
-}
-
-function showOne(view, data) {
-  if (!data) {
-    showView(view, data);
-    showPlayground();
-    showProvenance(view);
-    return;
-  }
-  const {show, provenance} = kKinds.get(data.schema);
-  show(data);
-  showPlayground();
-  provenance(data);
-}
-
-// What the page holds: showing it may add to what is parsed of this.
-async function heldText() {
-  return new TextDecoder().decode(await unpacked(carried("results")));
-}
-
-function parsed(text) {
-  const {results, views = results.map(() => null), compared = null} = JSON.parse(text);
-  return {views, compared, results};
+  return [{place: "compared", label: "Compared", show}, ...each];
 }
 
 // An address may come from anywhere, so it may hold escapes that mean nothing.
@@ -82,7 +55,7 @@ function showTabs(views, now) {
 }
 
 async function main() {
-  const views = placesOf(await heldText());
+  const views = await placesHeld();
   let now = null;
   const route = () => {
     const [wanted, place] = addressed(views, now);

@@ -203,7 +203,7 @@ std::string described(const HeatMaps& maps) {
   std::string text;
   for (const PanelLine& line : maps.lines) {
     text += line.name + ":";
-    for (const Panel& panel : line.panels) text += fmt::format(" {} {};", panel.name, panel.below);
+    for (const Panel& panel : line.panels) text += fmt::format(" {} {};", panel.name, formatted(fixed_to(2), panel.below));
     text += " ";
   }
   return text;
@@ -211,7 +211,9 @@ std::string described(const HeatMaps& maps) {
 
 }  // namespace
 
-std::string drawn(const HeatMaps& maps) {
+std::string drawn(const HeatMaps& all) {
+  HeatMaps maps = all;
+  std::erase_if(maps.lines, [](const PanelLine& line) { return line.spare > 0; });
   const Extent most = extent_of(maps);
   if (most.items == 0) return "";
   const double step = (kWidth - 2.0 * kMargin + kPanelGap) / static_cast<double>(most.panels);
@@ -241,7 +243,7 @@ std::string drawn(const HeatMaps& maps) {
                 .paint = Paint::ink,
                 .size = text_size,
                 .anchor = Anchor::middle});
-      svg.text({.text = panel.below,
+      svg.text({.text = formatted(fixed_to(2), panel.below),
                 .at = {middle.x, middle.y + 15.0},
                 .size = text_size,
                 .anchor = Anchor::middle});

@@ -248,7 +248,7 @@ Chart at_first(Chart chart) {
 }  // namespace
 
 std::string drawn(const Chart& chart) {
-  const Chart first = at_first(chart);
+  const Chart first = chart.every_curve ? chart : at_first(chart);
   return is_drawable(first) ? ChartDrawing(first).written() : "";
 }
 

@@ -1,6 +1,7 @@
 #include "report/svg/figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -32,12 +33,32 @@ void keep(std::vector<Figure>& figures, const std::string& name, std::string svg
   figures.push_back({std::move(free), std::move(svg)});
 }
 
+// A layer of the explorer on paper, at the last length.
+Grid grid_of(const Heads& heads, const HeadLayer& layer) {
+  Grid grid{.title = layer.title, .subtitle = layer.subtitle, .described = layer.described, .ramp = layer.ramp, .unknown = {}, .cells = {}};
+  const auto share = [&](double value) {
+    if (layer.scale == HeadLayer::Scale::root) return std::sqrt(std::max(0.0, value));
+    if (!(layer.most > layer.least)) return 1.0;
+    if (layer.scale == HeadLayer::Scale::linear) return (value - layer.least) / (layer.most - layer.least);
+    return std::log(std::max(layer.least, value) / layer.least) / std::log(layer.most / layer.least);
+  };
+  for (std::size_t i = 0; i < heads.heads.size(); ++i) {
+    const auto value = layer.values[i].empty() ? std::nullopt : layer.values[i].back();
+    if (!value) grid.unknown = layer.unknown;
+    grid.cells.push_back({heads.heads[i].layer, heads.heads[i].head, value, value ? share(*value) : 0.0});
+  }
+  return grid;
+}
+
 void gather(std::vector<Figure>& figures, const std::vector<Item>& items) {
   for (const Item& item : items)
     std::visit(
         [&](const auto& value) {
           if constexpr (requires { value.figure; }) {
             if (!value.figure.empty()) keep(figures, value.figure, drawn(value));
+          } else if constexpr (requires { value.layers; }) {
+            for (const HeadLayer& layer : value.layers)
+              if (!layer.figure.empty()) keep(figures, layer.figure, drawn(grid_of(value, layer)));
           } else if constexpr (requires { value.options; }) {
             for (const Option& option : value.options) gather(figures, option.items);
           }

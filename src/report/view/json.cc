@@ -64,6 +64,7 @@ Json json_of(const Curve& curve) {
   if (curve.code) made["code"] = true;
   if (!curve.first) made["first"] = false;
   if (!curve.of.empty()) made["published"] = true, made["of"] = curve.of;
+  if (!curve.layer.empty()) made["layer"] = curve.layer;
   if (curve.unlisted) made["unlisted"] = true;
   return made;
 }
@@ -81,18 +82,49 @@ Json begun(const char* type, const Picture& picture) {
 Json json_of(const RampWords& ramp, const char* kind) { return {{"kind", kind}, {"low", ramp.low}, {"high", ramp.high}}; }
 
 Json json_of(const Grid& grid) {
-  constexpr const char* kRamps[] = {"cividis", "diverging", "mark"};
+  constexpr const char* kRamps[] = {"cividis", "mark"};
   Json made = begun("grid", grid);
   made["described"] = grid.described;
   made["ramp"] = json_of(grid.ramp, kRamps[static_cast<std::size_t>(grid.kind)]);
   made["unknown"] = grid.unknown;
   made["format"] = name_of(grid.format);
-  made["say"] = grid.say;
   Json cells = Json::array();
   for (const GridCell& cell : grid.cells) cells.push_back({cell.layer, cell.head, json_of(cell.value), cell.share});
   made["cells"] = std::move(cells);
   if (!grid.texts.empty()) made["texts"] = grid.texts;
-  if (!grid.details.empty()) made["details"] = grid.details;
+  return made;
+}
+
+Json json_of(const HeadLayer::Values& values) {
+  Json made = Json::array();
+  for (const auto& line : values) {
+    Json& of_head = made.emplace_back(Json::array());
+    for (const auto& value : line) of_head.push_back(json_of(value));
+  }
+  return made;
+}
+
+Json json_of(const HeadLayer& layer) {
+  constexpr const char* kScales[] = {"root", "linear", "log", "diverging"};
+  Json made{{"id", layer.id}, {"name", layer.name}, {"format", name_of(layer.format)}, {"values", json_of(layer.values)}};
+  if (!layer.low.empty()) made["low"] = json_of(layer.low), made["high"] = json_of(layer.high);
+  if (!layer.texts.empty()) made["texts"] = layer.texts;
+  if (layer.meaning.empty()) return made;
+  made.update({{"meaning", layer.meaning}, {"scale", kScales[static_cast<std::size_t>(layer.scale)]}, {"least", layer.least}, {"most", layer.most},
+               {"ramp", {layer.ramp.low, layer.ramp.high}}});
+  return made;
+}
+
+Json json_of(const Heads& heads) {
+  Json made{{"type", "heads"},       {"id", heads.id},       {"title", heads.title},     {"lengths", heads.lengths},
+            {"length_names", heads.length_names}, {"heads", Json::array()}, {"first", heads.first}, {"offered", heads.offered},
+            {"layers", Json::array()}, {"words", heads.words}, {"links", heads.links}, {"figures", Json::array()},
+            {"columns", heads.columns}, {"note", heads.note}, {"drawn", heads.drawn}};
+  for (const Heads::Name& name : heads.heads) made["heads"].push_back({name.layer, name.head, name.kind});
+  for (const HeadLayer& layer : heads.layers) made["layers"].push_back(json_of(layer));
+  for (const HeadFigure& figure : heads.figures)
+    made["figures"].push_back({{"caption", figure.caption}, {"words", figure.words}, {"chart", to_json(figure.chart)}});
+  for (const Heads::Part& part : heads.parts) made["drawn"][part.key] = part.data;
   return made;
 }
 
@@ -128,7 +160,7 @@ Json json_of(const Panel& panel) {
     width = line.size();
     for (const auto& weight : line) thousandths.push_back(weight ? Json(std::lround(1000.0 * *weight)) : Json());
   }
-  return {{"name", panel.name}, {"below", panel.below}, {"width", width}, {"thousandths", std::move(thousandths)}};
+  return {{"name", panel.name}, {"below", json_of(panel.below)}, {"width", width}, {"thousandths", std::move(thousandths)}};
 }
 
 Json json_of(const HeatMaps& maps) {
@@ -186,7 +218,9 @@ Json json_of(const Choice& choice) {
 Json json_of(const Note& note) { return {{"type", "note"}, {"text", json_of(note.text)}}; }
 Json json_of(const CommandLine& line) { return {{"type", "command"}, {"words", line.words}, {"text", line.text}}; }
 Json json_of(const Facts& facts) { return {{"type", "facts"}, {"pairs", facts.pairs}}; }
-Json json_of(const Widget& widget) { return {{"type", "widget"}, {"name", widget.name}, {"data", widget.data}}; }
+Json json_of(const ScoreRow& row) {
+  return {{"type", "row"}, {"row", {{"name", row.name}, {"n", row.n}, {"quantiles", row.quantiles}}}};
+}
 Json json_of(const Chart& chart) { return to_json(chart); }
 Json json_of(const Table& table) { return to_json(table); }
 
@@ -241,7 +275,7 @@ Json to_json(const Table& table) {
   if (table.tall) made["tall"] = true;
   if (table.chosen) made["chosen"] = *table.chosen;
   if (!table.links.empty()) made["links"] = table.links;
-  if (!table.filters.empty()) made["filters"] = table.filters;
+  if (!table.filters.empty()) made["filters"] = table.filters, made["row_name"] = table.row_name;
   return made;
 }
 

@@ -11,6 +11,9 @@
 
 namespace sharpmax::report {
 
+// Bytes that data take in a page, where they are compressed and written as letters.
+std::size_t bytes_in_page(const nlohmann::ordered_json& data);
+
 void leave_out_beyond(View& view, std::size_t room);
 
 }  // namespace sharpmax::report

@@ -87,6 +87,7 @@ struct Curve {
   bool code = false;       // its name is that of a normalizer
   bool first = true;       // drawn until the reader chooses
   std::string of = {};     // a published curve: of this one
+  std::string layer = {};  // of one head: where its points come from
 };
 
 // A thin dotted curve to judge by; its name stands above it, left of one that rises.
@@ -120,6 +121,7 @@ struct Chart {
   std::string id = {}, figure = {};
   std::optional<Axis> up_log = {};  // the reader may change to it
   std::string share = {};           // charts with the same one show the same curves
+  bool every_curve = false;         // on paper also those that are not drawn at first
 };
 
 struct RampWords {
@@ -134,7 +136,7 @@ struct GridCell {
 
 // Layers and heads, one cell per head.
 struct Grid {
-  enum class Ramp { cividis, diverging, mark };
+  enum class Ramp { cividis, mark };
 
   std::string title, subtitle, described;
   RampWords ramp;
@@ -143,9 +145,59 @@ struct Grid {
   std::string id = {}, figure = {};
   Ramp kind = Ramp::cividis;
   Format format = fixed_to(3);
-  std::string say = {};                 // a sentence with {} for the value; empty: the value
   std::vector<std::string> texts = {};  // if there: one per cell instead
-  std::string details = {};             // the table that has one row per cell
+};
+
+// A statistic of every head: at every length, or one number for all. The explorer is coloured by those that have a meaning.
+struct HeadLayer {
+  enum class Scale { root, linear, logarithmic, diverging };
+  using Values = std::vector<std::vector<std::optional<double>>>;  // [head][length], or [head][0]
+
+  std::string id, name;
+  Format format = fixed_to(3);
+  Values values = {}, low = {}, high = {};
+  std::vector<std::string> texts = {};  // if there: one per head instead of its number
+  std::string meaning = {};
+  Scale scale = Scale::linear;
+  double least = 0.0, most = 1.0;
+  RampWords ramp = {};
+  std::string figure = {}, title = {}, subtitle = {}, described = {}, unknown = {};  // as those of a grid
+  int spare = 0, spare_ends = 0;                                                     // see Item; those of its intervals
+};
+
+// A chart of the head that is chosen. Words may name layers in braces.
+struct HeadFigure {
+  std::string caption = {}, words = {};  // with them it stands below, as wide as the page
+  Chart chart;
+};
+
+// The explorer of heads: a grid of all, and everything of the one that is chosen.
+struct Heads {
+  struct Name {
+    double layer = 0.0, head = 0.0;
+    std::string kind;
+  };
+  // What was drawn of every head, at one of several sizes. A later part of the same key takes the place of one before it.
+  struct Part {
+    std::string key, named;
+    nlohmann::ordered_json data;
+    int spare = 0;
+  };
+
+  std::string id, title;
+  std::vector<double> lengths;
+  std::vector<std::string> length_names = {};
+  std::vector<Name> heads;
+  std::size_t first = 0;                                             // open until the reader chooses
+  std::vector<std::size_t> offered = {};                             // heads whose rows of scores the playground has
+  std::vector<HeadLayer> layers;
+  std::string words = {};                                            // of a head, with layers in braces
+  std::vector<std::pair<std::string, std::string>> links = {};       // words, place with {head} in it
+  std::vector<HeadFigure> figures = {};
+  std::vector<std::pair<std::string, std::string>> columns = {};     // name, layer: one row per length
+  std::string note = {};
+  nlohmann::ordered_json drawn = {};
+  std::vector<Part> parts = {};
 };
 
 struct Piece {
@@ -182,13 +234,14 @@ struct Bars {
 // One panel is one size: [set][item], weights; none where nothing was measured. Drawn by their square roots.
 struct Panel {
   std::string name;
-  std::string below;
+  std::optional<double> below;  // a number of it
   std::vector<std::vector<std::optional<double>>> weights;
 };
 
 struct PanelLine {
   std::string name;
   std::vector<Panel> panels;
+  int spare = 0;  // see Item; those above 0 are on the page only
 };
 
 struct HeatMaps {
@@ -244,6 +297,7 @@ struct Table {
   std::optional<std::size_t> chosen = {};  // a row that stands out
   std::vector<std::string> links = {};     // if there: a place on the page per row
   std::vector<std::string> filters = {};   // columns by whose values the reader may choose rows
+  std::string row_name = "line";           // what a row is called there
   bool brief = true;                       // on a terminal too
   std::optional<std::size_t> brief_rows = {};  // the first so many there, unless every row is wanted
 };
@@ -261,10 +315,11 @@ struct Facts {
   std::vector<std::pair<std::string, std::string>> pairs;
 };
 
-// What is interactive on the page only.
-struct Widget {
+// A row of n scores that the playground offers, by their quantiles from the least to the largest.
+struct ScoreRow {
   std::string name;
-  nlohmann::ordered_json data;
+  double n = 0.0;
+  std::vector<double> quantiles;
 };
 
 struct Item;
@@ -284,7 +339,7 @@ struct Choice {
 };
 
 struct Item {
-  std::variant<Chart, Grid, Bars, HeatMaps, Table, Note, CommandLine, Facts, Choice, Widget> value;
+  std::variant<Chart, Grid, Heads, Bars, HeatMaps, Table, Note, CommandLine, Facts, Choice, ScoreRow> value;
   int spare = 0;           // above 0: may be left out of a page that is full, the greatest first (view/room.h)
   std::string named = {};  // what is left out is called
 };

@@ -5,51 +5,51 @@ import {plural} from "../frame/words.js";
 import {liveChart} from "./live_chart.js";
 import {lineSample} from "./looks.js";
 
-export function showChart(place, chart, shared) {
-  const chosen = curvesOf(chart, shared);
-  const state = {log: false};
-  const shown = () => chart.curves.filter((curve) => chosen.has(curve));
-  const controls = node("div", {class: "controls"});
-  if (chosen.fresh) controls.append(...chosen.controls());
-  if (chart.up_log) controls.append(logarithmic(state, () => redraw()));
-  if (controls.children.length) place.append(controls);
-  const redraw = liveChart(place, () => ({...chart, up: state.log ? chart.up_log : chart.up, curves: shown()}));
-  chosen.redraws.push(redraw);
-}
-
-function logarithmic(state, changed) {
+// filled: the chart with the points of what is shown now; those of a view have their own. Returns what draws it again.
+export function showChart(place, chart, shared, filled = () => chart) {
+  const chosen = chosenOf(chart, shared);
+  let log = false;
   const turn = (on) => {
-    state.log = on;
-    changed();
+    log = on;
+    redraw();
   };
-  return chips("checkbox", "", [{text: "logarithmic", checked: false, changed: turn}]);
+  // Charts that have their curves in common have one set of controls: above the first of them that is there.
+  if (!chosen.controls.isConnected) place.append(chosen.controls);
+  if (chart.up_log) place.append(node("div", {class: "controls"}, chips("checkbox", "", [{text: "logarithmic", checked: false, changed: turn}])));
+  const redraw = liveChart(place, () => {
+    const {up, up_log: upLog, curves, ...rest} = filled();
+    return {...rest, up: log ? upLog : up, curves: curves.filter(chosen.has)};
+  });
+  chosen.redraws.add(redraw);
+  return redraw;
 }
 
-// Which curves are drawn; charts that share the set have it in common.
-function curvesOf({curves, share}, shared) {
-  const known = share ? shared.curves.get(share) : undefined;
-  if (known) return {...known, fresh: false};
-  const listed = curves.filter(({of, published}) => !published && !of);
+function isPublished({of, published}) {
+  return Boolean(published || of);
+}
+
+// Which curves are drawn: {has(curve), controls, redraws}. Charts that share a name have it in common.
+function chosenOf({curves, share}, shared) {
+  const known = share && shared.curves.get(share);
+  if (known) return known;
+  const listed = curves.filter((curve) => !isPublished(curve));
   const wanted = new Set(listed.filter(({first}) => first !== false).map(({name}) => name));
-  const state = {published: true};
-  const redraws = [];
-  const redraw = () => redraws.forEach((draw) => draw());
-  const isPublished = ({of, published}) => Boolean(published || of);
-  const made = {
-    redraws,
-    has: (curve) => (isPublished(curve) ? state.published && wanted.has(curve.of ?? curve.name) : wanted.has(curve.name)),
-    controls: () => {
-      const rows = listed.some(({first}) => first !== undefined) ? curveChips(listed, wanted, redraw) : [];
-      if (!curves.some(isPublished)) return rows;
-      const turn = (on) => {
-        state.published = on;
-        redraw();
-      };
-      return [...rows, chips("checkbox", "", [{text: "published curves, dashed", checked: true, changed: turn}])];
-    },
-  };
+  const redraws = new Set();
+  let published = true;
+  const controls = node("div", {class: "controls"});
+  const changed = () => redraws.forEach((draw) => draw());
+  if (share) controls.append(...curveChips(listed, wanted, changed));
+  if (curves.some(isPublished)) {
+    const turn = (on) => {
+      published = on;
+      changed();
+    };
+    controls.append(chips("checkbox", "", [{text: "published curves, dotted", checked: true, changed: turn}]));
+  }
+  const has = (curve) => (isPublished(curve) ? published && wanted.has(curve.of ?? curve.name) : wanted.has(curve.name));
+  const made = {has, controls, redraws};
   if (share) shared.curves.set(share, made);
-  return {...made, fresh: true};
+  return made;
 }
 
 // A chip for each curve; those that are not drawn at first behind a summary.

@@ -54,7 +54,7 @@ export function headGrid(heads, {say, choose}) {
   return {table, cells, stopAt};
 }
 
-export function groupedByLayer(heads) {
+function groupedByLayer(heads) {
   const rows = new Map();
   for (const head of heads) rows.set(head.layer, [...(rows.get(head.layer) ?? []), head]);
   return rows;

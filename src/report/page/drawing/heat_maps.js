@@ -11,7 +11,8 @@ export function showHeatMaps(place, maps) {
   const readout = node("p", {class: "readout"}, "Point at a cell to read its weight.");
   const holder = node("div");
   const names = maps.lines.map(({name}) => name);
-  const show = (name) => holder.replaceChildren(...heatViewer(maps.lines[names.indexOf(name)].panels, readout));
+  const chosen = {size: 0};
+  const show = (name) => holder.replaceChildren(...heatViewer(maps.lines[names.indexOf(name)].panels, readout, chosen));
   if (names.length > 1) place.append(node("div", {class: "controls"}, choice("Shown", names, names[0], show)));
   place.append(holder);
   if (names.length) show(names[0]);
@@ -21,10 +22,10 @@ export function showHeatMaps(place, maps) {
 }
 
 // The slider, the large panel and the small ones.
-function heatViewer(panels, readout) {
+function heatViewer(panels, readout, chosen) {
   const input = node("input", {type: "range", min: 0, max: Math.max(0, panels.length - 1), step: 1, value: 0});
   const told = node("output");
-  const slider = node("label", {class: "choice size-slider"}, "Size", input, told);
+  const slider = node("label", {class: "choice size-slider"}, "Items n", input, told);
   const large = node("div", {class: "large-panel"});
   const small = node("div", {class: "panels"}, ...panels.map((panel, i) => {
     const figure = node("figure", {}, heatPanel(panel, readout), caption(panel));
@@ -34,19 +35,20 @@ function heatViewer(panels, readout) {
   }));
   const show = (index) => {
     const panel = panels[index];
+    chosen.size = index;
     input.value = index;
     told.value = panel.name;
-    input.setAttribute("aria-valuetext", `${panel.name}: ${panel.below}`);
+    input.setAttribute("aria-valuetext", `${panel.name} items, mean weight ${decimal(panel.below, 2)}`);
     large.replaceChildren(heatPanel(panel, readout), caption(panel));
     for (const [i, figure] of [...small.children].entries()) figure.classList.toggle("chosen", i === index);
   };
   input.addEventListener("input", () => show(Number(input.value)));
-  if (panels.length) show(0);
+  if (panels.length) show(Math.min(chosen.size, panels.length - 1));
   return [node("div", {class: "controls"}, slider), node("div", {class: "heat-beside"}, large, small)];
 }
 
 function caption({name, below}) {
-  return node("figcaption", {}, name, node("span", {"data-value": below}, below));
+  return node("figcaption", {}, `n = ${name}`, node("span", {"data-value": below}, decimal(below, 2)));
 }
 
 function heatPanel(panel, readout) {
@@ -54,7 +56,7 @@ function heatPanel(panel, readout) {
   const height = Math.ceil(thousandths.length / width);
   const {svg, pen} = drawing(width, height);
   drawHeat(pen, panel, 0, 0, 1);
-  for (const [key, value] of Object.entries({preserveAspectRatio: "none", role: "img", "aria-label": `${name}: ${below}`})) svg.setAttribute(key, value);
+  for (const [key, value] of Object.entries({preserveAspectRatio: "none", role: "img", "aria-label": `n = ${name}, mean weight on the largest item ${decimal(below, 2)}`})) svg.setAttribute(key, value);
   svg.removeAttribute("aria-hidden");
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
@@ -89,7 +91,7 @@ function heatPicture({lines, title, subtitle}) {
     const [left, top] = [16 + (i % across) * (wide + gap), 66 + Math.floor(i / across) * (high + 44)];
     drawHeat(pen, panel, left, top, cell);
     pen.text(left, top + high + 12, panel.name, {fill: hue("ink")});
-    pen.text(left, top + high + 28, panel.below, {fill: hue("quiet")});
+    pen.text(left, top + high + 28, decimal(panel.below, 2), {fill: hue("quiet")});
   }
   return svg;
 }

@@ -4,6 +4,7 @@
 import {chips, choice, definitions, node, rule} from "../frame/dom.js";
 import {showBars} from "./bars.js";
 import {showChart} from "./chart_item.js";
+import {offerRow} from "../frame/rows.js";
 import {showGrid} from "./grid_item.js";
 import {showHeatMaps} from "./heat_maps.js";
 import {showTable} from "./table.js";
@@ -18,20 +19,13 @@ const kDrawers = {
   facts: (place, {pairs}) => place.append(definitions(pairs)),
   command: showCommand,
   choice: showChoice,
+  heads: (place, item, shared) => shared.explorer(place, item, shared),
+  row: (place, {row}) => offerRow(row),
 };
 
-// shared: what items of one view have in common. A widget is interactive on the page only; one that says so takes the place of the items
-// after it, which stand in for it elsewhere.
+// shared: what items of one view have in common: {curves, choices}, Maps, and what shows the explorer of heads.
 export function showItems(place, items, shared) {
-  for (const item of items) {
-    if (item.type !== "widget") kDrawers[item.type](place, item, shared);
-    else if (shared.widgets[item.name](place, item.data, shared)) return;
-  }
-}
-
-// widgets: name to show(place, data, shared), which returns whether it stands for all items after it.
-export function newShared(widgets) {
-  return {widgets, curves: new Map(), choices: new Map(), tables: new Map(), rows: new Map()};
+  for (const item of items) kDrawers[item.type](place, item, shared);
 }
 
 // A string, or parts of which some are code.

@@ -38,7 +38,7 @@ export function liveChart(holder, make) {
     name: describe().up.label,
     picture: () => {
       const chart = describe();
-      return chartDrawing(chart, kPictureWidth, {title: chart.title ?? sectionTitle(holder), subtitle: chart.subtitle}).svg;
+      return chartDrawing(chart, kPictureWidth, {title: chart.title || sectionTitle(holder), subtitle: chart.subtitle}).svg;
     },
     csv: () => curveRows(describe()),
   });

@@ -5,7 +5,7 @@ import {hue, svgNode} from "../frame/svg.js";
 import {family} from "../frame/words.js";
 
 const kColours = ["vermillion", "green", "purple", "sky", "amber", "blue", "brown", "grey"];
-export const kDashes = [[], [9, 4], [4, 3], [12, 3, 2, 3]];
+const kDashes = [[], [9, 4], [4, 3], [12, 3, 2, 3]];
 const kOwnColour = new Map([
   ["softmax", "vermillion"],
   ["entropy_target", "green"],

@@ -1,152 +1,131 @@
-// One head at every length: its weights beside the most that any input could have, its entropy, all numbers; and what
-// was drawn of it over one excerpt.
+// One head: its charts over lengths, all its numbers, and what was drawn of it over one excerpt: a map, its heaviest keys, the text token
+// by token. Each is missing where the results or the page do not have it.
 
-import {decadesAround} from "../drawing/described.js";
+import {showChart} from "../drawing/chart_item.js";
 import {headName} from "../drawing/grid.js";
-import {liveChart} from "../drawing/live_chart.js";
-import {plainTable} from "../drawing/sortable.js";
-import {scrolling} from "../export/download.js";
-import {chips, node, shown} from "../frame/dom.js";
-import {count, decimal} from "../frame/words.js";
-import {gapPanel} from "./gaps.js";
+import {showTable} from "../drawing/table.js";
+import {node, shown} from "../frame/dom.js";
+import {formatted} from "../frame/formats.js";
+import {useRow} from "../frame/rows.js";
+import {view} from "../frame/view.js";
+import {count} from "../frame/words.js";
 import {keysPanel} from "./keys.js";
+import {filledChart, filledWords, textAt, valueAt} from "./layers.js";
 import {mapPanel} from "./map.js";
-import {headActions, sketchOf} from "./sketch.js";
-import {bluntingText, kTokens, oneDigit, threeDigits, trainedMark, withInterval} from "./statistics.js";
 import {tokensPanel} from "./tokens.js";
 
-export function headPanel(attention) {
+const kKeys = 256; // of a row of two levels
+
+export function headPanel(explorer, shared) {
+  const {id, figures, drawn, layers, lengths} = explorer;
   const title = node("h3");
   const words = node("p");
   const charts = node("div");
-  const table = node("div", {id: "head-lengths"});
-  const state = {head: attention.heads[0], log: false};
-  let redraws = [];
-  const redraw = () => redraws.forEach((draw) => draw());
-  const axis = chips("checkbox", "Weights", [
-    {
-      text: "logarithmic",
-      checked: state.log,
-      changed: (on) => {
-        state.log = on;
-        redraw();
-      },
-    },
-  ]);
-  const actions = headActions(attention);
-  const [map, keys, gaps, tokens] = [mapPanel(attention), keysPanel(attention), gapPanel(attention), tokensPanel(attention)];
-  const drawn = [map, keys].filter(Boolean).map(({element}) => element);
+  const table = node("div", {id: `${id}-lengths`});
+  const actions = explorer.links.length ? headLinks(explorer) : headActions(explorer);
+  const state = {head: null};
+  const redraws = [];
+  const panels = [mapPanel(explorer), keysPanel(explorer)].filter(Boolean);
+  const tokens = tokensPanel(explorer);
+  const wide = figures.filter(({caption, chart}) => caption && chart.curves.some(({layer}) => layers.has(layer))).map((figure) => ({
+    ...figure, words: node("p", {class: "note"}), text: figure.words, holder: node("div"),
+  }));
+  const draw = (holder, chart) => redraws.push(showChart(holder, chart, shared, () => filledChart(chart, explorer, state.head)));
   return {
-    element: node("div", {id: "head"}, title, words, actions.element, axis, charts),
+    element: node("div", {id}, title, words, actions.element, charts),
     below: [
-      ...(drawn.length ? [node("div", {class: "wide", id: "head-drawn"}, sketchNote(attention), node("div", {class: "drawn"}, ...drawn))] : []),
+      ...(panels.length ? [node("div", {class: "wide", id: `${id}-drawn`}, sketchNote(drawn), node("div", {class: "drawn"}, ...panels.map(({element}) => element)))] : []),
       ...(tokens ? [tokens.element] : []),
-      ...(gaps ? [node("div", {class: "wide", id: "head-gaps"}, gaps.element)] : []),
-      node("div", {class: "wide"}, table, headNote(attention)),
+      ...wide.map((one) =>
+        node("div", {class: "wide", id: `${id}-${one.chart.id}`}, node("figure", {class: "gaps"}, node("figcaption", {}, one.caption), one.words, one.holder))),
+      ...(explorer.columns.length ? [node("div", {class: "wide"}, table, node("p", {class: "note"}, explorer.note))] : []),
     ],
     // The charts measure the width of their place, so this waits until the panel is in the page.
     draw: () => {
-      redraws = [weightChart, entropyChart].map((chart) => liveChart(charts, () => chart(attention, state)));
-      gaps?.draw();
+      state.head = explorer.heads[explorer.first];
+      for (const {caption, chart} of figures) if (!caption) draw(charts, chart);
+      for (const {holder, chart} of wide) draw(holder, chart);
     },
-    show: (head) => {
+    // i: the length that words speak of.
+    show: (head, i) => {
+      const last = lengths.length - 1;
       state.head = head;
       title.textContent = `Head ${headName(head)}`;
-      words.textContent = shown(
-        `Layer ${head.layer}, head ${head.head}: ${head.kind}. Blunt from: ${bluntingText(head.blunting)}. ` +
-          `Slope of entropy against ln n: ${decimal(head.entropy_slope, 2)}; outside: ${decimal(head.entropy_slope_outside, 2)}.`,
-      );
-      redraw();
-      const sketch = sketchOf(attention, head);
+      words.textContent = shown(filledWords(explorer.words, explorer, head, explorer.links.length ? i : last));
+      for (const one of wide) one.words.textContent = shown(filledWords(one.text, explorer, head, last));
+      for (const redraw of redraws) redraw();
       actions.show(head);
-      map?.show(head, sketch.map);
-      tokens?.show(head, sketch.map);
-      keys?.show(head, sketch);
-      gaps?.show(head, sketch.gaps);
-      table.replaceChildren(scrolling(`Head ${headName(head)} at every length`, headLengths(attention, head)));
+      for (const panel of [...panels, ...(tokens ? [tokens] : [])]) panel.show(head, drawn);
+      table.replaceChildren();
+      if (explorer.columns.length) showTable(table, lengthTable(explorer, head));
     },
   };
 }
 
-function sketchNote({drawn}) {
+function sketchNote({tokens}) {
   return node(
     "p",
     {class: "note"},
-    `Over the first ${count(drawn.tokens)} tokens of the first excerpt, counted from 0. A cell of the map is the weight that a block of keys gets, on average over a block of queries: a bright left edge is a sink, a bright diagonal a head that looks at what is near.`,
+    `Over the first ${count(tokens)} tokens of the first excerpt, counted from 0. A cell of the map is the weight that a block of keys gets, on average over a block of queries: a bright left edge is a sink, a bright diagonal a head that looks at what is near.`,
   );
 }
 
-function headNote({lengths, trained_context: trained}) {
-  return node(
-    "p",
-    {class: "note"},
-    "Medians over rows, 95 % intervals in brackets. Bound: the largest weight that any key could have among so many " +
-      "whose scores lie within this spread. Distance: tokens back to the heaviest key outside." +
-      (lengths.at(-1) > trained ? " *: past the trained length." : ""),
-  );
-}
-
-function curveOf({lengths}, field, name, colour, more = {}) {
-  const points = new Map(
-    lengths.map((n, i) => [n, {value: field.median[i], low: field.low?.[i] ?? null, high: field.high?.[i] ?? null}]),
-  );
-  return {name, look: {paint: colour, dash: []}, points, format: threeDigits, ...more};
-}
-
-function weightChart(attention, {head, log}) {
-  const bound = {look: {paint: "grey", dash: [7, 5]}, bare: true};
-  const curves = [
-    curveOf(attention, {median: head.peak_bound}, "bound", "grey", bound),
-    curveOf(attention, head.first, "first token", "purple"),
-    curveOf(attention, head.peak_outside, "peak outside", "vermillion"),
-  ];
+function lengthTable({layers, lengths, length_names: names, columns}, head) {
+  const there = columns.filter(([, id]) => layers.has(id));
   return {
-    label: "weight",
-    about: `Head ${headName(head)}`,
-    legend: true,
-    sizes: attention.lengths,
-    across: kTokens,
-    marks: [trainedMark(attention)],
-    curves,
-    ...(log ? {bottom: decadesAround(curves).bottom, top: 1} : {top: 1.02}),
+    id: "",
+    title: `Head ${headName(head)} at every length`,
+    columns: [{name: "tokens", format: "count"}, ...there.map(([name, id]) => ({name, format: layers.get(id).format}))],
+    rows: lengths.map((n, i) => [
+      {value: n, text: names[i]},
+      ...there.map(([, id]) => ({value: valueAt(layers.get(id), head, i), text: textAt(layers.get(id), head, i)})),
+    ]),
   };
 }
 
-function entropyChart(attention, {head}) {
-  const {lengths} = attention;
+// The row of scores of a head's last query, as the playground takes it.
+export function rowOf({drawn}, head) {
+  const {scores, tokens, levels} = drawn ?? {};
+  const high = levels?.[head.index] ?? null;
+  if (high !== null) return {name: `head ${headName(head)}: one score ${formatted("spread", high)} above all others`, n: kKeys, quantiles: [...Array(kKeys - 1).fill(0), high]};
+  if (!scores) return null;
+  const [n, quantiles] = [scores.n[head.index], scores.quantiles[head.index]];
+  return {name: `head ${headName(head)}, the last of ${count(tokens)} tokens`, n, quantiles};
+}
+
+// A link to a head that can be sent, and its row of scores to play with.
+function headActions(explorer) {
+  const link = node("a", {class: "place"}, "link to this head");
+  const copy = node("button", {type: "button"}, "Copy link");
+  const play = node("button", {type: "button"}, "Play with its last row");
+  const said = node("span", {role: "status"});
+  let row = null;
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(link.href);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = "The link beside it can be copied by hand.";
+    }
+  });
+  play.addEventListener("click", () => {
+    useRow(row);
+    document.getElementById("playground")?.scrollIntoView();
+  });
   return {
-    label: "entropy, nats",
-    about: `Head ${headName(head)}`,
-    legend: true,
-    top: 1.05 * Math.log(lengths.at(-1)),
-    sizes: lengths,
-    across: kTokens,
-    marks: [trainedMark(attention)],
-    reference: {name: "ln n: equal weights", value: (n) => Math.log(n), rising: true},
-    curves: [
-      curveOf(attention, head.entropy, "entropy", "blue"),
-      curveOf(attention, head.entropy_outside, "outside", "green"),
-    ],
+    element: node("div", {class: "head-actions"}, play, copy, link, said),
+    show: (head) => {
+      link.setAttribute("href", `#${view.prefix}${explorer.id}-${headName(head)}`);
+      said.textContent = "";
+      row = rowOf(explorer, head);
+      play.hidden = !row || Boolean(explorer.drawn.levels);
+    },
   };
 }
 
-function headLengths({lengths, trained_context: trained}, head) {
-  const column = (title, field, format) =>
-    field in head
-      ? [[title, (i) => head[field].median[i], (value, i) => withInterval(head[field], i, format)]]
-      : [];
-  return plainTable(
-    [
-      ["tokens", (i) => lengths[i], (n) => count(n) + (n > trained ? "*" : "")],
-      ...column("peak outside", "peak_outside", threeDigits),
-      ["bound", (i) => head.peak_bound[i], threeDigits],
-      ...column("first token", "first", threeDigits),
-      ...column("entropy", "entropy", (v) => decimal(v, 2)),
-      ...column("outside", "entropy_outside", (v) => decimal(v, 2)),
-      ...column("spread", "spread", oneDigit),
-      ...column("support", "support", count),
-      ...column("distance", "distance_outside", count),
-    ],
-    [...lengths.keys()],
-  );
+// Where else the head is shown.
+function headLinks({links}) {
+  const element = node("p", {class: "head-actions"});
+  const show = (head) => element.replaceChildren(...links.map(([text, place]) => node("a", {href: "#" + place.replace("{head}", headName(head))}, text)));
+  return {element, show};
 }

@@ -1,7 +1,7 @@
 // Which tokens a head looks at: of a few queries the heaviest keys, in the words around them.
 
 import {headName} from "../drawing/grid.js";
-import {plainTable} from "../drawing/sortable.js";
+import {tableOf} from "../drawing/table.js";
 import {scrolling} from "../export/download.js";
 import {chips, node} from "../frame/dom.js";
 import {count, decimal} from "../frame/words.js";
@@ -13,15 +13,15 @@ const kLongestToken = 40; // characters
 export function keysPanel({drawn}) {
   if (!drawn?.keys) return null;
   const {rows, texts} = drawn.keys;
-  const state = {sketch: null, at: rows.length - 1, name: ""};
+  const state = {head: null, at: rows.length - 1};
   const query = node("p", {class: "query"});
   const holder = node("div");
   const draw = () => {
-    const row = state.sketch.rows[state.at];
+    const {index} = state.head;
+    const row = {query: rows[state.at], keys: drawn.keys.keys[index][state.at], weights: drawn.keys.weights[index][state.at]};
     query.replaceChildren(`Token ${count(row.query)}: `, inContext(texts, row.query, kBefore, 0));
-    const table = keysTable(texts, row);
-    table.id = "top-keys";
-    holder.replaceChildren(scrolling(`${state.name}, heaviest keys of token ${count(row.query)}`, table));
+    const csv = () => [["weight", "key", "token", "back"], ...row.keys.map((key, i) => [row.weights[i], key, texts[key], row.query - key])];
+    holder.replaceChildren(scrolling(`Head ${headName(state.head)}, heaviest keys of token ${count(row.query)}`, keysTable(texts, row), "", {csv}));
   };
   const choose = chips(
     "radio",
@@ -37,8 +37,8 @@ export function keysPanel({drawn}) {
   );
   return {
     element: node("figure", {class: "keys"}, node("figcaption", {}, "What it looks at"), choose, query, holder),
-    show: (head, sketch) => {
-      Object.assign(state, {sketch, name: `Head ${headName(head)}`});
+    show: (head) => {
+      state.head = head;
       draw();
     },
   };
@@ -50,14 +50,12 @@ function keysTable(texts, {query, keys, weights}) {
     filled.style.width = `${100 * Math.min(1, weight)}%`;
     return node("span", {class: "weight"}, node("span", {class: "weight-bar", "aria-hidden": "true"}, filled), decimal(weight, 3));
   };
-  return plainTable(
-    [
-      ["weight", (i) => weights[i], bar],
-      ["key", (i) => keys[i], (key) => inContext(texts, key, kAround, kAround, query), {words: true, csv: [["key", (i) => keys[i]], ["token", (i) => texts[keys[i]]]]}],
-      ["back", (i) => query - keys[i], count],
-    ],
-    [...keys.keys()],
-  );
+  const columns = [
+    {title: "weight", value: (i) => weights[i], show: bar},
+    {title: "key", value: (i) => keys[i], show: (key) => inContext(texts, key, kAround, kAround, query), words: true},
+    {title: "back", value: (i) => query - keys[i], show: count},
+  ];
+  return tableOf("top-keys", columns, [...keys.keys()]);
 }
 
 // A token among its neighbours, up to `end`.

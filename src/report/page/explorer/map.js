@@ -47,13 +47,21 @@ export function mapPanel({drawn}) {
   figureTools(element, {name: "map", picture: () => mapPicture(state), csv: () => mapRows(state.map)});
   return {
     element,
-    show: (head, map) => {
+    show: (head) => {
+      const map = mapOf(drawn, head);
       Object.assign(state, {map, name: `Head ${headName(head)}`, row: size - 1, column: map ? heaviestCell(map, size - 1) : 0});
       cells.replaceChildren(mapCells(map));
       picture.setAttribute("aria-label", mapSentence(state));
       idle();
     },
   };
+}
+
+// Cells of the lower triangle, row by row; a byte is the root of a weight in 255ths of the scale's. Null where there is none.
+export function mapOf({maps: {size, cells, scales}, tokens}, {index}) {
+  if (!cells[index]) return null;
+  const weights = Float64Array.from(atob(cells[index]), (letter) => scales[index] * (letter.charCodeAt(0) / 255) ** 2);
+  return {size, tokens, weights};
 }
 
 export function weightAt({weights}, row, column) {

@@ -5,7 +5,7 @@ import {headName} from "../drawing/grid.js";
 import {node} from "../frame/dom.js";
 import {count, decimal} from "../frame/words.js";
 import {visibleToken} from "./keys.js";
-import {weightAt} from "./map.js";
+import {mapOf, weightAt} from "./map.js";
 
 const kDarkest = 45; // percent: text stays readable on it
 
@@ -47,8 +47,8 @@ export function tokensPanel({drawn}) {
       node("p", {class: "text"}, ...parts),
       heaviest,
     ),
-    show: (head, map) => {
-      state.map = map;
+    show: (head) => {
+      state.map = mapOf(drawn, head);
       asked.setAttribute("aria-label", `Query token of head ${headName(head)}`);
       draw();
     },

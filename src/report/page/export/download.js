@@ -2,7 +2,7 @@
 
 import {node} from "../frame/dom.js";
 import {view} from "../frame/view.js";
-import {csvText, tableRows} from "./csv.js";
+import {csvText} from "./csv.js";
 import {paintedOn, svgText} from "./picture.js";
 
 // A quiet row of buttons in `holder`, for a figure or table there. What it offers is made when it is asked for:
@@ -23,13 +23,13 @@ export function figureTools(holder, {name, picture, csv}) {
   return row;
 }
 
-// What the page holds of the results that are shown, made when it is asked for.
+// What the page holds of the results that are shown.
 export function offerData(results) {
   const place = document.getElementById("provenance");
   const row = node("div", {class: "tools", role: "group", "aria-label": "Download the data of this page"});
   const button = node("button", {type: "button"}, "JSON");
   button.addEventListener("click", () =>
-    saveText(`sharpmax-${viewNumber()}data.json`, "application/json", JSON.stringify({schema: "sharpmax.page/1", results: results()})),
+    saveText(`sharpmax-${viewNumber()}data.json`, "application/json", JSON.stringify({schema: "sharpmax.page/1", results})),
   );
   row.append(node("span", {}, "All that this page holds of the results:"), button);
   place?.append(row);
@@ -72,11 +72,10 @@ function saveBlob(name, blob) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-// A wide table scrolls within itself, by keyboard too, and the page never does. What it holds can be taken away:
-// as CSV, and as what else is offered (export.js).
-export function scrolling(label, table, style = "", offers = {}) {
+// A wide table scrolls within itself, by keyboard too, and the page never does. What is offered can be taken away.
+export function scrolling(label, table, style, offers) {
   const inner = node("div", {class: "scroll " + style, tabindex: "0", role: "region", "aria-label": label}, table);
   const frame = node("div", {class: "frame"}, inner);
-  figureTools(frame, {name: label, csv: () => tableRows(inner.querySelector("table")), ...offers});
+  figureTools(frame, {name: label, ...offers});
   return frame;
 }

@@ -29,6 +29,11 @@ export function rememberPlace(place) {
   }
 }
 
+// A link of a view to one of its places; a comparison links to places of its results.
+export function addressOf(place) {
+  return "#" + (view.prefix === "compared/" ? "" : view.prefix) + place;
+}
+
 export function goToPlace(place) {
   if (!place || view.finders.some((find) => find(place))) return;
   const part = [...document.querySelectorAll("main section")].find(({id}) => id === place);

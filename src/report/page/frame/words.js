@@ -27,11 +27,6 @@ export function percent(share) {
   return share < 0.5 ? "<0.01" + kNarrowSpace + "%" : ">99.99" + kNarrowSpace + "%";
 }
 
-export function interval(row) {
-  const digits = (value) => (100 * value).toFixed(1);
-  return `${digits(row.accuracy_low)}–${digits(row.accuracy_high)}`;
-}
-
 export function decimal(value, digits = 3) {
   if (value === null) return kNone;
   if (value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits) return value.toExponential(1);
@@ -59,21 +54,6 @@ export function plural(n, word) {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 }
 
-export function distinct(values) {
-  return [...new Set(values)];
-}
-
 export function family(normalizer) {
   return normalizer.split(":")[0];
-}
-
-export function fileName(path) {
-  return String(path).replace(/\/+$/, "").split("/").at(-1);
-}
-
-export function setting(value) {
-  if (typeof value !== "number") return String(value ?? kNone);
-  return value !== 0 && Math.abs(value) < 1e-3
-    ? value.toExponential()
-    : value.toLocaleString("en-US", {maximumFractionDigits: 6});
 }

@@ -1,4 +1,4 @@
-#include "report/data/audit_sketches.h"
+#include "report/kind/audit_sketches.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,6 @@
 
 namespace sharpmax::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kFull = 255.0;        // of a cell's byte
 constexpr std::size_t kLeastMap = 12;  // cells each way
@@ -148,22 +146,6 @@ Json scores_json(const Json& sketches, std::size_t step) {
   return {{"n", std::move(n)}, {"quantiles", std::move(quantiles)}};
 }
 
-// Of the gaps those at these places.
-Json gaps_json(const Json& attention, const std::vector<std::size_t>& places) {
-  Json gaps = Json::array(), counts = Json::array();
-  for (const std::size_t place : places) gaps.push_back(attention.at("gaps").at(place));
-  for (const Json& head : attention.at("heads")) {
-    Json of_head = Json::array();
-    for (const Json& at_length : head.at("gap_counts")) {
-      Json line = Json::array();
-      for (const std::size_t place : places) line.push_back(rounded(at_length.at(place), 6));
-      of_head.push_back(std::move(line));
-    }
-    counts.push_back(std::move(of_head));
-  }
-  return {{"gaps", std::move(gaps)}, {"counts", std::move(counts)}};
-}
-
 }  // namespace
 
 std::vector<Json> maps_by_size(const Json& sketches) {
@@ -193,16 +175,6 @@ std::vector<Json> scores_by_size(const Json& sketches) {
   std::vector<Json> steps;
   for (const std::size_t step : {8, 4, 2, 1}) steps.push_back(scores_json(sketches, step));
   return steps;
-}
-
-std::vector<Json> gaps_by_size(const Json& attention) {
-  const std::size_t gaps = attention.at("gaps").size();
-  std::vector<std::size_t> every(gaps), some;
-  for (std::size_t i = 0; i < gaps; ++i) every[i] = i;
-  for (std::size_t i = 2; i < gaps; i += 2) some.push_back(i);  // 1, 4, 16
-  const std::vector<std::size_t> few(some.begin(),
-                                     some.begin() + std::min<std::ptrdiff_t>(2, std::ssize(some)));
-  return {gaps_json(attention, few), gaps_json(attention, some), gaps_json(attention, every)};
 }
 
 }  // namespace sharpmax::report

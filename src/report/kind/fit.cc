@@ -1,0 +1,185 @@
+// The view of `sharpmax fit`: adaptive temperature refitted to a trained head, and how it does on other sets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/kind/kinds.h"
+#include "report/view/axes.h"
+
+namespace sharpmax::report {
+
+View fit_view(const Json& results);
+
+namespace {
+
+constexpr Format kFitShare{Format::percent}, kFitCount{Format::count};
+
+struct Rule {
+  const char *id, *name;
+  Paint paint;
+};
+constexpr Rule kRules[] = {{"softmax", "softmax", Paint::vermillion},
+                           {"published", "adaptive, published", Paint::purple},
+                           {"refitted", "adaptive, refitted", Paint::blue},
+                           {"entropy_target", "entropy_target", Paint::green}};
+
+const Json* measured_at(const Json& results, double n, std::string_view rule) {
+  for (const Json& one : results.at("comparison"))
+    if (size_at(one, "n") == n && text_at(one, "rule") == rule) return &one;
+  return nullptr;
+}
+
+std::vector<double> tested_sizes(const Json& results) {
+  std::vector<double> sizes;
+  for (const Json& one : results.at("comparison")) add_once(sizes, size_at(one, "n"));
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+// Where the refitted rule is farthest from `other`, upwards for sign 1: "up to 5.5 points better (4,096 items: ...)".
+std::string farthest(const Json& results, const char* other, double sign) {
+  const char* word = sign > 0.0 ? "better" : "worse";
+  const Json *ours = nullptr, *theirs = nullptr;
+  double most = 0.0;
+  for (const double n : tested_sizes(results)) {
+    const Json *a = measured_at(results, n, "refitted"), *b = measured_at(results, n, other);
+    if (!a || !b) continue;
+    const double gain = sign * (number_at(*a, "accuracy").value_or(0.0) - number_at(*b, "accuracy").value_or(0.0));
+    if (gain <= most) continue;
+    most = gain;
+    ours = a, theirs = b;
+  }
+  if (!ours) return fmt::format("nowhere {}", word);
+  const bool apart = number_at(*ours, "accuracy_low") > number_at(*theirs, "accuracy_high") ||
+                     number_at(*ours, "accuracy_high") < number_at(*theirs, "accuracy_low");
+  return fmt::format("up to {:.1f} points {} ({} items: {} against {}, intervals {})", 100.0 * most, word, count(size_at(*ours, "n")),
+                     formatted(kFitShare, number_at(*ours, "accuracy")), formatted(kFitShare, number_at(*theirs, "accuracy")),
+                     apart ? "apart" : "overlap");
+}
+
+void add_fit_verdict(View& view, const Json& results) {
+  const Json& head = results.at("head");
+  view.verdict.push_back(fmt::format("A head of arm {}, seed {}, trained under {} on at most {} items.", text_at(head, "arm"),
+                                     count(head.at("seed").get<double>()), text_at(head, "normalizer"), count(size_at(head, "largest_size"))));
+  constexpr std::pair<const char*, const char*> kOthers[] = {
+      {"softmax", "plain softmax"}, {"published", "the published polynomial"}, {"entropy_target", "entropy_target"}};
+  for (const auto& [rule, name] : kOthers)
+    view.verdict.push_back(fmt::format("Adaptive temperature refitted to it is, against {}: {}, {}.", name, farthest(results, rule, 1.0),
+                                       farthest(results, rule, -1.0)));
+}
+
+Section fit_accuracy(const Json& results) {
+  const std::vector<double> sizes = tested_sizes(results);
+  Section section{"accuracy", "Right answers on other sets", "Share of sets whose class is named, with 95\u00a0% intervals.", {}};
+  if (sizes.empty()) return section;
+  Chart chart{.title = "Right answers on sets that were not fitted", .subtitle = "Bands are 95\u00a0% intervals.", .across = size_axis("items in the set", sizes),
+              .up = share_axis("accuracy"), .curves = {}, .id = "accuracy-chart", .figure = "accuracy"};
+  chart.across.format = kFitCount;
+  chart.across.symbol = "n";
+  Table table{.id = "all-rows",
+              .title = "All numbers",
+              .columns = {{.name = "rule"}, {.name = "n", .format = kFitCount}, {.name = "sets", .format = kFitCount}, {.name = "accuracy", .format = kFitShare},
+                          {.name = "low", .format = kFitShare}, {.name = "high", .format = kFitShare}, {.name = "entropy", .format = fixed_to(3)},
+                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)},
+                          {.name = "temperature β", .format = fixed_to(3)}},
+              .rows = {},
+              .tall = true};
+  for (const Rule& rule : kRules) {
+    Curve curve{.name = rule.name, .look = {rule.paint, ""}, .points = {}, .format = kFitShare};
+    for (const double n : sizes) {
+      const Json* one = measured_at(results, n, rule.id);
+      if (!one) continue;
+      const auto right = number_at(*one, "accuracy"), low = number_at(*one, "accuracy_low"), high = number_at(*one, "accuracy_high");
+      if (right) curve.points.push_back({n, *right, low, high});
+      table.rows.push_back({rule.name, n, number_at(*one, "sets"), right, low, high, number_at(*one, "entropy"), number_at(*one, "peak_weight"),
+                            number_at(*one, "right_weight"), number_at(*one, "temperature")});
+    }
+    if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
+  }
+  section.items = {{std::move(chart)}, {std::move(table)}};
+  return section;
+}
+
+Section fit_temperatures(const Json& results) {
+  Table table{.id = "all-bins",
+              .title = "Best temperatures by entropy",
+              .columns = {{.name = "nats, from", .format = fixed_to(2)}, {.name = "to", .format = fixed_to(2)}, {.name = "sets", .format = kFitCount},
+                          {.name = "best β", .format = fixed_to(3), .meaning = "mean of the β of least loss"}, {.name = "refitted", .format = fixed_to(3)},
+                          {.name = "published", .format = fixed_to(3)}, {.name = "best less refitted", .format = signed_to(3)},
+                          {.name = "rms", .format = fixed_to(3)}},
+              .rows = {},
+              .sortable = false};
+  constexpr std::tuple<const char*, const char*, Paint> kCurves[] = {
+      {"published", "published", Paint::purple}, {"refitted", "refitted", Paint::blue}, {"mean_beta", "best", Paint::vermillion}};
+  constexpr double kMostShown = 16.0;  // a polynomial may shoot off between points
+  Chart chart{.title = "Best temperatures by entropy, and the fit", .subtitle = "β = 1/temperature of least loss over sets that softmax gets wrong, by their entropy.",
+              .across = {}, .up = {}, .curves = {}, .id = "temperature-chart", .figure = "entropy"};
+  double widest = 1.0, most = 1.0;
+  for (const auto& [field, name, paint] : kCurves) {
+    Curve curve{.name = name, .look = {paint, ""}, .points = {}, .marker = std::string_view(field) == "mean_beta" ? Marker::large_dot : Marker::none};
+    for (const Json& bin : results.at("bins")) {
+      const double low = bin.at("entropy").at(0).get<double>(), high = bin.at("entropy").at(1).get<double>();
+      const auto beta = number_at(bin, field);
+      widest = std::max(widest, high);
+      if (!beta || *beta > kMostShown) continue;
+      curve.points.push_back({0.5 * (low + high), *beta, {}, {}});
+      most = std::max(most, *beta);
+    }
+    if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
+  }
+  for (const Json& bin : results.at("bins"))
+    table.rows.push_back({number_in(bin.at("entropy").at(0)), number_in(bin.at("entropy").at(1)), number_at(bin, "points"), number_at(bin, "mean_beta"),
+                          number_at(bin, "refitted"), number_at(bin, "published"), number_at(bin, "mean_residual"), number_at(bin, "rms_residual")});
+  chart.across = value_axis("entropy under softmax, nats", 0.0, 1.02 * widest);
+  chart.across.format = fixed_to(2);
+  chart.across.symbol = "entropy";
+  chart.up = value_axis("β", 0.0, 1.05 * most);
+  chart.reference = Reference{.name = "β = 1: softmax", .points = {{0.0, 1.0, {}, {}}, {1.02 * widest, 1.0, {}, {}}}};
+  const double points = results.at("points").get<double>();
+  const double ends = results.at("at_least_beta").get<double>() + results.at("at_largest_beta").get<double>();
+  Section section{"temperature", "Best temperatures by entropy", "Each point is the mean over the sets of a bin; curves are the polynomials in its middle.", {}};
+  if (table.rows.empty()) return section;
+  if (!chart.curves.empty()) section.items.push_back({std::move(chart)});
+  section.items.push_back({std::move(table)});
+  section.items.push_back({Note{fmt::format("{} of {} are best at an end of what was tried: these would go further. Residuals of all sets: rms {} refitted, "
+                                            "{} published; entropy explains {} of the variance of the best β.",
+                                            count(ends), plural(points, "fitted set"), formatted(fixed_to(2), number_at(results.at("refitted"), "rms_residual")),
+                                            formatted(fixed_to(2), number_at(results.at("published"), "rms_residual")),
+                                            formatted(kFitShare, number_at(results, "explained")))}});
+  return section;
+}
+
+Section fit_counts(const Json& results) {
+  Table table{.id = "all-counts",
+              .title = "Sets looked at",
+              .columns = {{.name = "items", .format = kFitCount}, {.name = "sets", .format = kFitCount}, {.name = "wrong under softmax", .format = kFitCount},
+                          {.name = "of those right at their best", .format = kFitCount}},
+              .rows = {},
+              .sortable = false};
+  for (const Json& one : results.at("counts")) table.rows.push_back({size_at(one, "n"), number_at(one, "sets"), number_at(one, "wrong"), number_at(one, "mended")});
+  return {"counts", "Sets looked at", "The fit is over sets that the head gets wrong under softmax.", {{std::move(table)}}};
+}
+
+}  // namespace
+
+View fit_view(const Json& results) {
+  View view = begun_view(results);
+  const Json& head = results.at("head");
+  view.kind = "a refitted temperature";
+  view.title = fmt::format("{}: adaptive temperature, refitted", file_name(text_at(head, "file")));
+  view.label = "fit of " + file_name(text_at(head, "file"));
+  view.facts.emplace_back("head", text_at(head, "file"));
+  add_fit_verdict(view, results);
+  const std::vector<double> sizes = tested_sizes(results);
+  for (const Rule& rule : kRules)
+    if (const Json* one = sizes.empty() ? nullptr : measured_at(results, sizes.back(), rule.id))
+      view.tiles.push_back({formatted(kFitShare, number_at(*one, "accuracy")), rule.name, fmt::format("right at {} items", count(sizes.back())), rule.paint});
+  Section use{"use", "How to use it", "", {{CommandLine{"The refitted rule, highest degree first, as --normalizers takes it:",
+                                                        text_at(results.at("refitted"), "normalizer")}}}};
+  for (Section& section : std::vector<Section>{fit_accuracy(results), fit_temperatures(results), std::move(use), fit_counts(results)})
+    if (!section.items.empty()) view.sections.push_back(std::move(section));
+  return view;
+}
+
+}  // namespace sharpmax::report
