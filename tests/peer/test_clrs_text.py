@@ -84,9 +84,17 @@ def test_the_first_example_is_the_published_one():
     assert first["answer"] == "0, 0 | 3\n\n"
 
 
+@pytest.mark.parametrize("name, words", [("dijkstra", "is part of CLRS-Text, but is not generated here"),
+                                         ("dijkstrA", "is not a task of CLRS-Text")])
+def test_other_tasks_are_refused_by_name(name, words, tmp_path):
+    binary = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
+    done = subprocess.run([binary, "train", f"clrs:{name}"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and name in done.stderr and words in done.stderr and "minimum" in done.stderr
+
+
 if __name__ == "__main__":
     if not open_package():
-        sys.exit("the package dm-clrs is not there: pip install --no-deps dm-clrs, and numpy, jax, chex, absl-py, attrs")
+        sys.exit("the package dm-clrs is missing: pip install --no-deps dm-clrs, and numpy, jax, chex, absl-py, attrs")
     found = {}
     for algorithm in ALGORITHMS:
         lines, mine = theirs(algorithm), ours(algorithm) if TOOL.exists() else None

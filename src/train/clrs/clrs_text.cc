@@ -146,7 +146,7 @@ ClrsRun naive_string_matcher(RandomState& random, std::int64_t size) {
   return strings.run(std::move(states), static_cast<std::int64_t>(text.size()));
 }
 
-// States of the pattern's own table first, while the match is at 0. A border that is not there is 0 with a mark, as the
+// States of the pattern's own table first, while the match is at 0. A missing border is 0 with a mark, as the
 // package has it: `none`.
 ClrsRun kmp_matcher(RandomState& random, std::int64_t size) {
   const Strings strings(random, size);
