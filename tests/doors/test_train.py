@@ -187,6 +187,41 @@ def test_a_damaged_checkpoint_is_named_and_nothing_is_overwritten(tmp_path):
         assert files(tmp_path) == before
 
 
+RECALL = ("recall", "--keys", 80, "--values", 4, "--width", 32, "--head-width", 8, "--steps", 60, "--batch", 8, "--sizes", "8,32",
+          "--answers", 64, "--arms", "ssmax")
+
+
+def other(*words, cwd):
+    finished = subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, cwd=cwd)
+    assert finished.returncode == 0, (words, finished.stderr)
+    return finished.stdout
+
+
+def test_a_trained_model_is_opened_by_every_command(tmp_path):
+    done(*RECALL, cwd=tmp_path)
+    model = tmp_path / "train-recall" / "models" / "ssmax-0"
+    (tmp_path / "text.txt").write_text("| " + " ".join(f"k{i} v{i % 4}" for i in range(75)) + " | k7 v3 k9 v1\n")
+    found = json.loads(other("inspect", model, "--json", "-", cwd=tmp_path))
+    assert found["architecture"]["runs_here"] and found["shape"]["vocabulary"] == 85
+    assert found["tokenizer"]["why_not"] is None and found["shape"]["context"] == 65
+    table = ("--normalizers", model / "normalizers.json")
+    other("perplexity", model, "--text", "text.txt", "--length", 32, *table, cwd=tmp_path)
+    other("bound", model, cwd=tmp_path)
+    other("audit", model, "--text", "text.txt", "--lengths", "16,32", cwd=tmp_path)
+    asked = [{"prompt": f"| k{i} v1 k{i + 1} v{i % 4} | k{i + 1}", "answer": f" v{i % 4}"} for i in range(20)]
+    (tmp_path / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)) + "\n")
+    other("fix", model, "--text", "text.txt", "--tokens", 64, "--length", 64, "--task", "asked.jsonl", cwd=tmp_path)
+    said = other("run", model, "--prompt", "| k1 v2 k3 v1 | k3", "--tokens", 1, "--temperature", 0, "--quiet", cwd=tmp_path)
+    assert re.search(r"v[0-3]\s*$", said), said  # nothing but a value is ever an answer
+
+
+def test_a_model_with_two_tokens_in_a_place_is_refused_in_words(tmp_path):
+    done(*TINY, "--arms", "softmax", cwd=tmp_path)
+    model = tmp_path / "train-lookup" / "models" / "softmax-0"
+    finished = subprocess.run([BINARY, "bound", model], capture_output=True, text=True)
+    assert finished.returncode != 0 and "tokens_per_place is 2; only models with one token per place run here" in finished.stderr
+
+
 SMALL = ("--width", 16, "--head-width", 8, "--steps", 30, "--batch", 4, "--arms", "softmax")
 
 
@@ -208,6 +243,7 @@ def test_a_task_of_ones_own_is_a_file_of_records(tmp_path):
     assert found["settings"]["test"]["sizes"] == [4, 8, 32]
     # Two words an answer; one record in five of the trained sizes, all of the others.
     assert [(row["n"], row["sequences"], row["answers"]) for row in found["results"]] == [(4, 4, 8), (8, 4, 8), (32, 20, 40)]
+    other("perplexity", "train-first/models/softmax-0", "--text", "first.jsonl", "--length", 8, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("change, words", [

@@ -279,7 +279,7 @@ std::vector<HeadCertificate> certify_heads(const model::Model& model, const Cert
     HeadCertificate& head = certificates[static_cast<std::size_t>(index)];
     head.layer = index / c.heads;
     head.head = index % c.heads;
-    head.window = c.windows[static_cast<std::size_t>(head.layer)];
+    head.window = c.window_of(head.layer, head.head);
     const FoldedHead folded = fold_head(model, head.layer, head.head);
     head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
     head.norm_reached = reached_spread(folded, c.rope);

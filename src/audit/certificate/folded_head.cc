@@ -66,18 +66,19 @@ double size_of(const double* x, std::int64_t count) {
 
 // What the rotation does to all that is turned, but for the angle: YaRN's factor, and errors of the two
 // features of a pair mixed.
-void turn_into(FoldedSide& side, const model::Configuration& c) {
-  if (c.rope.features == 0) return;
-  const double magnitude = std::abs(model::rope_frequencies(c.rope).magnitude);
-  for (std::int64_t i = 0; i < c.rope.features * c.width; ++i) side.matrix[to_size(i)] *= magnitude;
-  for (std::int64_t i = 0; i < c.rope.features; ++i) side.offset[to_size(i)] *= magnitude;
-  for (std::int64_t i = 0; i < c.rope.features; i += 2) {
+void turn_into(FoldedSide& side, const model::Rope& rope, std::int64_t width) {
+  if (rope.features == 0) return;
+  const double magnitude = std::abs(model::rope_frequencies(rope).magnitude);
+  for (std::int64_t i = 0; i < rope.features * width; ++i) side.matrix[to_size(i)] *= magnitude;
+  for (std::int64_t i = 0; i < rope.features; ++i) side.offset[to_size(i)] *= magnitude;
+  for (std::int64_t i = 0; i < rope.features; i += 2) {
     double &x = side.rounding[to_size(i)], &y = side.rounding[to_size(i + 1)];
     x = y = magnitude * (x + y);
   }
 }
 
-FoldedSide fold_side(const model::Configuration& c, const model::NormWeights& norm, const Rows& rows,
+// rope: of the head, which may have no positions.
+FoldedSide fold_side(const model::Configuration& c, const model::Rope& rope, const model::NormWeights& norm, const Rows& rows,
                      bool cached) {
   FoldedSide side;
   side.storage_error = cached ? kHalf : 0.0;
@@ -92,7 +93,7 @@ FoldedSide fold_side(const model::Configuration& c, const model::NormWeights& no
     return std::sqrt(sum);
   }();
   for (std::int64_t feature = 0; feature < c.head_width; ++feature) {
-    const std::int64_t place = place_of(c.rope, feature), output = rows.first + feature;
+    const std::int64_t place = place_of(rope, feature), output = rows.first + feature;
     unpack_row(rows.projection->weight, output, row.data());
     double* const folded = side.matrix.data() + place * c.width;
     double along_mean = 0.0, weights = 0.0;
@@ -107,7 +108,7 @@ FoldedSide fold_side(const model::Configuration& c, const model::NormWeights& no
     side.rounding[to_size(place)] = relative_rounding(c) * largest + kMeanLeft * along_mean;
     if (cached) side.rounding[to_size(place)] += kLeastHalf;
   }
-  turn_into(side, c);
+  turn_into(side, rope, c.width);
   return side;
 }
 
@@ -123,13 +124,14 @@ FoldedHead fold_head(const model::Model& model, std::int64_t layer, std::int64_t
   const model::Configuration& c = model.configuration();
   const model::LayerWeights& weights = model.weights().layers[to_size(layer)];
   const std::int64_t kv_head = head / (c.heads / c.kv_heads);
-  FoldedHead folded{.width = c.width, .features = c.head_width, .pairs = c.rope.features / 2};
+  const model::Rope rope = c.turns(head) ? c.rope : model::Rope{};
+  FoldedHead folded{.width = c.width, .features = c.head_width, .pairs = rope.features / 2};
   folded.radius = std::sqrt(static_cast<double>(c.width)) * (1.0 + 1e-12);
   folded.scale = std::abs(c.attention_scale);
   folded.cap = c.attention_cap;
   folded.dot_error = kFloat * static_cast<double>(c.head_width + 8);
-  folded.query = fold_side(c, weights.attention_norm, rows_of(weights, 0, 0, head * c.head_width), false);
-  folded.key = fold_side(c, weights.attention_norm,
+  folded.query = fold_side(c, rope, weights.attention_norm, rows_of(weights, 0, 0, head * c.head_width), false);
+  folded.key = fold_side(c, rope, weights.attention_norm,
                          rows_of(weights, 1, c.query_width(), kv_head * c.head_width), true);
   if (!is_finite(folded.query) || !is_finite(folded.key) || !std::isfinite(folded.scale))
     throw Error(ErrorCode::bad_file,

@@ -86,6 +86,7 @@ struct Architecture {
   Presence query_key_value_bias = Presence::absent;
   Presence attention_out_bias = Presence::absent;
   Presence feed_forward_bias = Presence::absent;
+  Presence head_bias = Presence::absent;
   RotationPairs gguf_pairs = RotationPairs::halves;  // folders always have halves
   // Folders store the weight of a norm less this (Gemma: 1); GGUF files store the weight.
   float folder_norm_offset = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,13 @@ struct Rope {
   std::vector<float> divisors;  // one a pair, as files store Llama 3's frequencies; empty: none
 };
 
+// Heads of two kinds in every layer: the first turn with the position and see a window, the others have no positions
+// and see everything.
+struct LocalHeads {
+  std::int64_t heads = 0;
+  std::int64_t window = 0;  // keys that one of them sees, its own included
+};
+
 struct Configuration {
   std::string architecture;
   std::int64_t layers = 0;
@@ -63,7 +71,14 @@ struct Configuration {
   double logit_cap = 0;
   std::vector<std::int64_t> windows;  // one a layer: how many keys a query sees, itself included; 0: all
   Rope rope;
+  std::optional<LocalHeads> local;  // empty: all heads of a layer are alike
 
+  bool turns(std::int64_t head) const noexcept { return rope.features > 0 && (!local || head < local->heads); }
+  // How many keys a query of a head sees, itself included; 0: all.
+  std::int64_t window_of(std::int64_t layer, std::int64_t head) const {
+    if (local) return head < local->heads ? local->window : 0;
+    return windows[static_cast<std::size_t>(layer)];
+  }
   std::int64_t query_width() const noexcept { return heads * head_width; }
   std::int64_t kv_width() const noexcept { return kv_heads * head_width; }
 };

@@ -81,6 +81,20 @@ constexpr std::int64_t kLogitTokens = 32;
 // Tokens that one thread takes at a time in what is done token by token.
 constexpr std::int64_t kTokensPerTask = 16;
 
+// So that no run has heads on both sides; every head has keys of its own.
+void split_at(std::vector<HeadRun>& runs, std::int64_t head) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::int64_t before = head - runs[i].first;
+    if (before <= 0 || before >= runs[i].count) continue;
+    HeadRun rest = runs[i];
+    rest.first += before, rest.kv_first += before;
+    rest.count -= before, rest.kv_count -= before;
+    runs[i].count = runs[i].kv_count = before;
+    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
+    return;
+  }
+}
+
 std::vector<std::vector<HeadRun>> runs_of(const Configuration& c,
                                           const std::optional<NormalizerTable>& table) {
   const NormalizerTable plain(c.layers, c.heads, Softmax{});
@@ -89,8 +103,10 @@ std::vector<std::vector<HeadRun>> runs_of(const Configuration& c,
                 fmt::format("the table of normalizers has {} layers of {} heads; the model has {} of {}",
                             table->layers(), table->heads(), c.layers, c.heads));
   std::vector<std::vector<HeadRun>> runs;
-  for (std::int64_t layer = 0; layer < c.layers; ++layer)
+  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     runs.push_back(head_runs(table ? *table : plain, layer, c.kv_heads));
+    if (c.local) split_at(runs.back(), c.local->heads);
+  }
   return runs;
 }
 
@@ -252,7 +268,12 @@ void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
   for_tokens(tokens, [&](std::int64_t t) {
     float* const query = query_key_value_.data() + t * stride;
     float* const key = query + c_.query_width();
-    if (c_.rope.features > 0) rope_.turn(t, query, c_.heads + c_.kv_heads, c_.head_width);
+    if (c_.local) {
+      rope_.turn(t, query, c_.local->heads, c_.head_width);
+      rope_.turn(t, key, c_.local->heads, c_.head_width);
+    } else if (c_.rope.features > 0) {
+      rope_.turn(t, query, c_.heads + c_.kv_heads, c_.head_width);
+    }
     cache_.store(layer, position_ + t, key, key + c_.kv_width());
   });
   attend_block(layer, tokens);
@@ -262,8 +283,8 @@ void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
 
 void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
   const std::int64_t stride = c_.query_width() + 2 * c_.kv_width(), keys = position_ + tokens;
-  const std::int64_t window = c_.windows[static_cast<std::size_t>(layer)];
   for (const HeadRun& run : runs_[static_cast<std::size_t>(layer)]) {
+    const std::int64_t window = c_.window_of(layer, run.first);
     const Extents<4> shape{1, run.count, tokens, c_.head_width};
     const std::int64_t first = run.first * c_.head_width;
     AttentionRequest request;
@@ -314,7 +335,7 @@ void Session::compute_logits(std::int64_t first, std::int64_t count) {
   for_tokens(count, [&](std::int64_t t) {
     norm(w.final_norm, features_.data() + (first + t) * c_.width, normed_.data() + t * c_.width);
   });
-  const ProductTerm term{w.head, nullptr, logits_.data(), c_.vocabulary};
+  const ProductTerm term{w.head, w.head_bias.empty() ? nullptr : w.head_bias.data(), logits_.data(), c_.vocabulary};
   multiply({&term, 1}, normed_.data(), c_.width, count, workspace_);
   if (c_.logit_cap > 0)
     for_tokens(count, [&](std::int64_t t) {
