@@ -25,7 +25,7 @@ struct TaskSettings {
     visit(common({"task",
                   "TASK",
                   kGroup,
-                  "Task: flipflop, lookup, majority, member, minimum, recall or sort",
+                  "Task: flipflop, hops, lookup, majority, member, minimum, recall, sort, clrs:NAME of CLRS-Text, or a file of records (.jsonl)",
                   {},
                   Field::Kind::value,
                   true}),

@@ -151,8 +151,8 @@ def test_a_diverging_loss_says_when_and_keeps_the_last_good_state(tmp_path):
 
 @pytest.mark.parametrize("arguments, words", [
     (["lokup"], ["there is no task 'lokup'", "did you mean lookup?"]),
-    (["zzzzzzzzz"], ["there is no task 'zzzzzzzzz'; the tasks are flipflop, lookup, majority, member"]),
-    ([], ["TASK is missing; the tasks are flipflop, lookup"]),
+    (["zzzzzzzzz"], ["there is no task 'zzzzzzzzz'; the tasks are flipflop, hops, lookup, majority, member"]),
+    ([], ["TASK is missing; the tasks are flipflop, hops, lookup"]),
     (["member", "--keys", "16"], ["--largest-size 16", "at most 0"]),
     (["flipflop", "--least-size", "1"], ["--least-size 1", "at least 2 items"]),
     (["lookup", "--sizes", "16,20000"], ["--sizes 20000", "at most 16384", "--keys"]),
@@ -185,3 +185,90 @@ def test_a_damaged_checkpoint_is_named_and_nothing_is_overwritten(tmp_path):
         before = files(tmp_path)
         assert checkpoint.name in refused(3, *TINY, "--arms", "ssmax", "--resume", cwd=tmp_path), offset
         assert files(tmp_path) == before
+
+
+RECALL = ("recall", "--keys", 80, "--values", 4, "--width", 32, "--head-width", 8, "--steps", 60, "--batch", 8, "--sizes", "8,32",
+          "--answers", 64, "--arms", "ssmax")
+
+
+def other(*words, cwd):
+    finished = subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, cwd=cwd)
+    assert finished.returncode == 0, (words, finished.stderr)
+    return finished.stdout
+
+
+def test_a_trained_model_is_opened_by_every_command(tmp_path):
+    done(*RECALL, cwd=tmp_path)
+    model = tmp_path / "train-recall" / "models" / "ssmax-0"
+    (tmp_path / "text.txt").write_text("| " + " ".join(f"k{i} v{i % 4}" for i in range(75)) + " | k7 v3 k9 v1\n")
+    found = json.loads(other("inspect", model, "--json", "-", cwd=tmp_path))
+    assert found["architecture"]["runs_here"] and found["shape"]["vocabulary"] == 85
+    assert found["tokenizer"]["why_not"] is None and found["shape"]["context"] == 65
+    table = ("--normalizers", model / "normalizers.json")
+    other("perplexity", model, "--text", "text.txt", "--length", 32, *table, cwd=tmp_path)
+    other("bound", model, cwd=tmp_path)
+    other("audit", model, "--text", "text.txt", "--lengths", "16,32", cwd=tmp_path)
+    asked = [{"prompt": f"| k{i} v1 k{i + 1} v{i % 4} | k{i + 1}", "answer": f" v{i % 4}"} for i in range(20)]
+    (tmp_path / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)) + "\n")
+    other("fix", model, "--text", "text.txt", "--tokens", 64, "--length", 64, "--task", "asked.jsonl", cwd=tmp_path)
+    said = other("run", model, "--prompt", "| k1 v2 k3 v1 | k3", "--tokens", 1, "--temperature", 0, "--quiet", cwd=tmp_path)
+    assert re.search(r"v[0-3]\s*$", said), said  # nothing but a value is ever an answer
+
+
+def test_a_model_with_two_tokens_in_a_place_is_refused_in_words(tmp_path):
+    done(*TINY, "--arms", "softmax", cwd=tmp_path)
+    model = tmp_path / "train-lookup" / "models" / "softmax-0"
+    finished = subprocess.run([BINARY, "bound", model], capture_output=True, text=True)
+    assert finished.returncode != 0 and "tokens_per_place is 2; only models with one token per place run here" in finished.stderr
+
+
+SMALL = ("--width", 16, "--head-width", 8, "--steps", 30, "--batch", 4, "--arms", "softmax")
+
+
+def records(sizes, count=20):
+    """The first of n letters, twice."""
+    lines = []
+    for n in sizes:
+        for i in range(count):
+            letters = [chr(97 + (i * 7 + k * k) % 26) for k in range(n)]
+            lines.append(json.dumps({"size": n, "prompt": " ".join([*letters, "?"]), "answer": f"{letters[0]} {letters[0]}"}))
+    return lines
+
+
+def test_a_task_of_ones_own_is_a_file_of_records(tmp_path):
+    (tmp_path / "first.jsonl").write_text("\n".join(records([4, 8, 32])) + "\n\n")
+    done("first.jsonl", *SMALL, "--normalizers", "softmax", cwd=tmp_path)
+    found = json.loads((tmp_path / "train-first" / "results.json").read_text())
+    assert found["settings"]["task"]["task"] == "first.jsonl" and found["settings"]["task"]["largest_size"] == 8
+    assert found["settings"]["test"]["sizes"] == [4, 8, 32]
+    # Two words an answer; one record in five of the trained sizes, all of the others.
+    assert [(row["n"], row["sequences"], row["answers"]) for row in found["results"]] == [(4, 4, 8), (8, 4, 8), (32, 20, 40)]
+    other("perplexity", "train-first/models/softmax-0", "--text", "first.jsonl", "--length", 8, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda lines: lines[:2] + ['{"size": 4, "prompt": "a b"}'], ["line 3: answer is missing"]),
+    (lambda lines: lines[:2] + ['{"size": 4, "prompt": "a b", "answer": " "}'], ["line 3: answer is empty"]),
+    (lambda lines: ['{"prompt": "a", "answer": "b"}', *lines], ["line 1: size is missing"]),
+    (lambda lines: ['{"size": 0, "prompt": "a", "answer": "b"}', *lines], ["line 1: size must be a whole number"]),
+    (lambda lines: [*lines, "size,prompt,answer"], ["line 61: not an object of JSON"]),
+    (lambda lines: [*lines, '{"size": 4, "prompt": 7, "answer": "b"}'], ["line 61: prompt must be text"]),
+    (lambda lines: [*lines, '{"size": 4, "prompt": "a", "answer": "b"}'], ["line 61: the answer has 1 words", "of line 1"]),
+    (lambda lines: [], ["there is no record"]),
+    (lambda lines: ['{"size": 4, "prompt": "a", "answer": "b"}'] * 9, ["all answers are 'b'"]),
+])
+def test_a_file_of_records_that_is_none_is_refused_by_line(tmp_path, change, words):
+    (tmp_path / "first.jsonl").write_text("\n".join(change(records([4, 8, 32]))) + "\n")
+    sentence = refused(3, "first.jsonl", *SMALL, cwd=tmp_path)
+    assert all(word in sentence for word in ["first.jsonl", *words]), sentence
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--sizes", "16"], ["--sizes 16", "no records of that size; its sizes are 4, 8, 32"]),
+    (["--largest-size", "9"], ["--largest-size 9", "no records of that size"]),
+    (["--keys", "9"], ["--keys 9 does not go with a task of records"]),
+])
+def test_sizes_that_a_file_has_not_are_refused(tmp_path, arguments, words):
+    (tmp_path / "first.jsonl").write_text("\n".join(records([4, 8, 32])) + "\n")
+    sentence = refused(2, "first.jsonl", *SMALL, *arguments, cwd=tmp_path)
+    assert all(word in sentence for word in words), sentence

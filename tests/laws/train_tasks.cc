@@ -46,6 +46,19 @@ Solution solve_recall(const Tokens& t, std::int64_t place, std::int64_t n, const
     if (t[i][0] == t[place][0]) return {{static_cast<std::int32_t>(t[i + 1][0] - s.keys)}, i + 1};
   return {};
 }
+// The kind of question stands in the third slot; the last token is that for two look-ups.
+Solution solve_hops(const Tokens& t, std::int64_t place, std::int64_t n, const TaskSettings& s) {
+  const std::int64_t last = 2 * s.keys + s.values + 2;
+  std::int32_t key = t[place][0];
+  for (std::int64_t hop = t[place][2] == last ? 2 : 1; hop > 0; --hop)
+    for (std::int32_t i = 0; i < n; ++i) {
+      if (t[i][0] != key) continue;
+      if (hop == 1) return {{static_cast<std::int32_t>(t[i][2] - 2 * s.keys)}, i};
+      key = static_cast<std::int32_t>(t[i][1] - s.keys);
+      break;
+    }
+  return {};
+}
 Solution solve_majority(const Tokens& t, std::int64_t, std::int64_t n, const TaskSettings&) {
   std::map<std::int32_t, std::int64_t> count;
   for (std::int64_t i = 1; i <= n; ++i) ++count[t[i][0]];
@@ -81,7 +94,7 @@ Solution solve_flipflop(const Tokens& t, std::int64_t place, std::int64_t, const
 const std::map<std::string_view, Solver> kSolvers = {
     {"lookup", solve_lookup},     {"member", solve_member},   {"recall", solve_recall},
     {"majority", solve_majority}, {"minimum", solve_minimum}, {"sort", solve_sort},
-    {"flipflop", solve_flipflop}};
+    {"flipflop", solve_flipflop}, {"hops", solve_hops}};
 
 TEST(TrainTasks, EveryTaskHasASolverHere) {
   for (const TaskKind* kind : task_kinds()) EXPECT_TRUE(kSolvers.contains(kind->name)) << kind->name;
@@ -147,6 +160,24 @@ TEST(TrainTasks, AnswersAreSpreadOverTheClasses) {
         static_cast<std::int64_t>(batch.answers.size()));
     EXPECT_LE(most, total * 6 / 10) << "a guess is too good";
   }
+}
+
+TEST(TrainTasks, HopsBeginWithOneLookUpAndATestAsksForTwo) {
+  const TaskSettings s = complete(task_kind("hops"), {});
+  const auto task = task_kind("hops").make(s);
+  const auto share_of_two = [&](Purpose purpose, double progress) {
+    Batch batch;
+    draw_batch(*task, {.seed = 3, .purpose = purpose, .count = 64, .size = 16, .progress = progress}, batch);
+    std::int64_t two = 0;
+    for (std::int64_t i = 0; i < batch.sequences; ++i)
+      for (const std::int64_t place : batch.places)
+        two += tokens_of(batch, i)[place][2] == 2 * s.keys + s.values + 2 ? 1 : 0;
+    return static_cast<double>(two) / static_cast<double>(batch.sequences * batch.asked());
+  };
+  EXPECT_EQ(share_of_two(Purpose::training, 0.0), 0.0);
+  EXPECT_EQ(share_of_two(Purpose::training, 0.24), 0.0);
+  EXPECT_NEAR(share_of_two(Purpose::training, 0.25), 0.5, 0.1);
+  EXPECT_EQ(share_of_two(Purpose::test, 1.0), 1.0);
 }
 
 TEST(TrainTasks, DistinctNumbersAreDistinctWhetherFewOrAllAreWanted) {

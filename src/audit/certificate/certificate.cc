@@ -146,7 +146,8 @@ Extremes extremes_of(const model::Model& model, const FoldedHead& head, const st
   const std::vector<double> query = project(head, head.query, unit_inputs(model, {token}));
   const std::vector<double> rows = project(head, head.key, unit_inputs(model, keys));
   const std::vector<double> own = project(head, head.key, unit_inputs(model, {token}));
-  const auto frequencies = model::rope_frequencies(*model.configuration().rope_of(0)).per_position;  // of layer 0
+  const model::Rope* const rope = model.configuration().rope_of(0, 0);
+  const auto frequencies = rope ? model::rope_frequencies(*rope).per_position : std::vector<double>();
   const double scale = model.configuration().attention_scale;
   const auto count = static_cast<std::int64_t>(keys.size());
   Extremes found;
@@ -235,7 +236,7 @@ class Meter {
 
 bool tokens_are_all_that_enters(const model::Model& model) {
   const model::Configuration& c = model.configuration();
-  return c.rope_of(0) && !model.weights().positions && c.query_key_norm == model::QueryKeyNorm::none;
+  return c.rope.features > 0 && !model.weights().positions && c.query_key_norm == model::QueryKeyNorm::none;
 }
 
 // Multiplications, roughly.
@@ -284,14 +285,14 @@ std::vector<HeadCertificate> certify_heads(const model::Model& model, const Cert
     HeadCertificate& head = certificates[static_cast<std::size_t>(index)];
     head.layer = index / c.heads;
     head.head = index % c.heads;
-    head.window = c.windows[static_cast<std::size_t>(head.layer)];
+    head.window = c.window_of(head.layer, head.head);
     if (c.query_key_norm != model::QueryKeyNorm::none) {
       const NormalizedHead normalized = normalized_head(model, head.layer, head.head);
       head.norm_spread = capped_spread(normalized.bound, c.attention_cap);
       head.norm_reached = normalized.reached;
     } else {
       const FoldedHead folded = fold_head(model, head.layer, head.head);
-      const model::Rope* const rope = c.rope_of(head.layer);
+      const model::Rope* const rope = c.rope_of(head.layer, head.head);
       head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
       head.norm_reached = reached_spread(folded, rope ? *rope : model::Rope{});
     }

@@ -122,7 +122,8 @@ FoldedHead fold_head(const model::Model& model, std::int64_t layer, std::int64_t
   const model::Configuration& c = model.configuration();
   const model::LayerWeights& weights = model.weights().layers[to_size(layer)];
   const std::int64_t kv_head = head / (c.heads / c.kv_heads);
-  const model::Rope rope = c.rope_of(layer) ? *c.rope_of(layer) : model::Rope{};
+  const model::Rope* const turned = c.rope_of(layer, head);
+  const model::Rope rope = turned ? *turned : model::Rope{};
   FoldedHead folded{.width = c.width, .features = c.head_width, .pairs = rope.features / 2};
   folded.radius = std::sqrt(static_cast<double>(c.width)) * (1.0 + 1e-12);
   folded.scale = std::abs(c.attention_scale);

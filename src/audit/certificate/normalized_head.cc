@@ -143,7 +143,8 @@ std::pair<double, std::int64_t> largest_group(const Side& query, const Side& key
 
 NormalizedHead normalized_head(const model::Model& model, std::int64_t layer, std::int64_t head) {
   const model::Configuration& c = model.configuration();
-  const model::Rope rope = c.rope_of(layer) ? *c.rope_of(layer) : model::Rope{};
+  const model::Rope* const own = c.rope_of(layer, head);
+  const model::Rope rope = own ? *own : model::Rope{};
   const Side query = side_of(model, layer, false, head);
   const Side key = side_of(model, layer, true, head / (c.heads / c.kv_heads));
   const auto best = largest_group(query, key, rope, c.head_width);

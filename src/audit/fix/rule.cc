@@ -225,7 +225,7 @@ std::optional<std::string> llama_cpp_setting(const RuleTable& rule, const model:
   if (!beta || *beta <= 0) return std::nullopt;
   // llama.cpp's options are about one rope of all layers.
   for (std::int64_t layer = 0; layer < c.layers; ++layer)
-    if (c.rope_of(layer) != &c.rope) return std::nullopt;
+    if (c.rope_of(layer, c.heads - 1) != &c.rope) return std::nullopt;
   std::string setting;
   Kind kind = c.rope.scaling.kind;
   if (!rule.rope.empty()) {

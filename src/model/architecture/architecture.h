@@ -59,6 +59,13 @@ struct QueryGrowth {
   double length = 1;
 };
 
+// Heads of two kinds in every layer: the first turn with the position and see a window, the others have no positions
+// and see everything.
+struct LocalHeads {
+  std::int64_t heads = 0;
+  std::int64_t window = 0;  // keys that one of them sees, its own included
+};
+
 struct Configuration {
   std::string architecture;
   std::int64_t layers = 0;
@@ -88,12 +95,18 @@ struct Configuration {
   Rope rope;
   std::optional<Rope> window_rope;  // of layers with a window, where theirs is another
   std::vector<bool> turned;         // one a layer: whether rotary positions enter it
+  std::optional<LocalHeads> local;  // empty: all heads of a layer are alike
 
-  // Null: no rotary positions enter the layer.
-  const Rope* rope_of(std::int64_t layer) const noexcept {
+  // Null: no rotary positions enter the head.
+  const Rope* rope_of(std::int64_t layer, std::int64_t head) const noexcept {
     const auto at = static_cast<std::size_t>(layer);
-    if (rope.features == 0 || !turned[at]) return nullptr;
+    if (rope.features == 0 || !turned[at] || (local && head >= local->heads)) return nullptr;
     return window_rope && windows[at] > 0 ? &*window_rope : &rope;
+  }
+  // How many keys a query of a head sees, itself included; 0: all.
+  std::int64_t window_of(std::int64_t layer, std::int64_t head) const {
+    if (local) return head < local->heads ? local->window : 0;
+    return windows[static_cast<std::size_t>(layer)];
   }
   std::int64_t query_width() const noexcept { return heads * head_width; }
   std::int64_t kv_width() const noexcept { return kv_heads * head_width; }
@@ -189,6 +202,7 @@ struct Architecture {
   Presence query_key_value_bias = Presence::absent;
   Presence attention_out_bias = Presence::absent;
   Presence feed_forward_bias = Presence::absent;
+  Presence head_bias = Presence::absent;
   RotationPairs gguf_pairs = RotationPairs::halves;  // folders always have halves
   // Folders store the weight of a norm less this (Gemma: 1); GGUF files store the weight.
   float folder_norm_offset = 0;

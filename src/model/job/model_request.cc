@@ -48,7 +48,7 @@ std::optional<NormalizerTable> table_of(const Model& model, const ModelRequest& 
 }
 
 void note_untrained(const Configuration& c, std::int64_t tokens, Listener& listener) {
-  if (tokens <= c.context || c.rope.scaling.kind != RopeScaling::Kind::none) return;
+  if (tokens <= c.context || c.local || c.rope.scaling.kind != RopeScaling::Kind::none) return;
   const double factor = static_cast<double>(tokens) / static_cast<double>(c.context);
   listener.narrate(fmt::format("note: {} tokens are more than the {} that the model was trained on; {} may serve it better",
                                grouped(tokens), grouped(c.context),

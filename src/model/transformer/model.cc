@@ -184,6 +184,9 @@ Weights find_weights(const ModelFile& file, Configuration& c) {
   w.final_norm = find.norm(names.final_norm, c.width);
   const std::string head = find.head_name();
   w.head = head_is_tied(file, head) ? w.embedding : find.matrix(head, c.vocabulary, c.width, false);
+  const std::string bias = std::string(names.head) + ".bias";
+  if (find.architecture().head_bias == Presence::where_present && find_tensor(file, bias))
+    w.head_bias = find.floats(bias, c.vocabulary);
   return w;
 }
 

@@ -43,6 +43,7 @@ struct Weights {
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
   WeightMatrix head;  // [vocabulary, width]; the embedding where the two are tied
+  std::vector<float> head_bias;  // [vocabulary], empty: none
 };
 
 // Views into `file`, which must outlive them. Every tensor's shape is checked against the configuration,

@@ -82,6 +82,20 @@ constexpr std::int64_t kLogitTokens = 32;
 // Tokens that one thread takes at a time in what is done token by token.
 constexpr std::int64_t kTokensPerTask = 16;
 
+// So that no run has heads on both sides; every head has keys of its own.
+void split_at(std::vector<HeadRun>& runs, std::int64_t head) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::int64_t before = head - runs[i].first;
+    if (before <= 0 || before >= runs[i].count) continue;
+    HeadRun rest = runs[i];
+    rest.first += before, rest.kv_first += before;
+    rest.count -= before, rest.kv_count -= before;
+    runs[i].count = runs[i].kv_count = before;
+    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
+    return;
+  }
+}
+
 std::vector<std::vector<HeadRun>> runs_of(const Configuration& c,
                                           const std::optional<NormalizerTable>& table) {
   const NormalizerTable plain(c.layers, c.heads, Softmax{});
@@ -90,8 +104,10 @@ std::vector<std::vector<HeadRun>> runs_of(const Configuration& c,
                 fmt::format("the table of normalizers has {} layers of {} heads; the model has {} of {}",
                             table->layers(), table->heads(), c.layers, c.heads));
   std::vector<std::vector<HeadRun>> runs;
-  for (std::int64_t layer = 0; layer < c.layers; ++layer)
+  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     runs.push_back(head_runs(table ? *table : plain, layer, c.kv_heads));
+    if (c.local) split_at(runs.back(), c.local->heads);
+  }
   return runs;
 }
 
@@ -280,8 +296,11 @@ void Session::prepare_query_and_key(std::int64_t layer, std::int64_t t, float* q
   };
   if (w.query_norm) normalize(*w.query_norm, query, c_.query_width());
   if (w.key_norm) normalize(*w.key_norm, key, c_.kv_width());
-  if (const Rope* rope = c_.rope_of(layer))
-    (rope == &c_.rope ? rope_ : window_rope_).turn(t, query, c_.heads + c_.kv_heads, c_.head_width);
+  if (const Rope* rope = c_.rope_of(layer, 0)) {
+    const RopeTable& table = rope == &c_.rope ? rope_ : window_rope_;
+    table.turn(t, query, c_.local ? c_.local->heads : c_.heads, c_.head_width);
+    table.turn(t, key, c_.local ? c_.local->heads : c_.kv_heads, c_.head_width);
+  }
   if (const QueryGrowth& growth = c_.query_growth; growth.beta != 0) {
     const double steps = std::floor(static_cast<double>(position_ + t) / growth.length);
     multiply_by(query, static_cast<float>(1.0 + growth.beta * std::log1p(steps)), c_.query_width());
@@ -290,8 +309,8 @@ void Session::prepare_query_and_key(std::int64_t layer, std::int64_t t, float* q
 
 void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
   const std::int64_t stride = c_.query_width() + 2 * c_.kv_width(), keys = position_ + tokens;
-  const std::int64_t window = c_.windows[static_cast<std::size_t>(layer)];
   for (const HeadRun& run : runs_[static_cast<std::size_t>(layer)]) {
+    const std::int64_t window = c_.window_of(layer, run.first);
     const Extents<4> shape{1, run.count, tokens, c_.head_width};
     const std::int64_t first = run.first * c_.head_width;
     AttentionRequest request;
@@ -340,7 +359,7 @@ void Session::compute_logits(std::int64_t first, std::int64_t count) {
   for_tokens(count, [&](std::int64_t t) {
     norm(w.final_norm, features_.data() + (first + t) * c_.width, normed_.data() + t * c_.width);
   });
-  const ProductTerm term{w.head, nullptr, logits_.data(), c_.vocabulary};
+  const ProductTerm term{w.head, w.head_bias.empty() ? nullptr : w.head_bias.data(), logits_.data(), c_.vocabulary};
   multiply({&term, 1}, normed_.data(), c_.width, count, workspace_);
   if (c_.logit_scale != 1)
     for_tokens(count, [&](std::int64_t t) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +38,10 @@ void check_request(const TrainRequest& request) {
 }  // namespace
 
 std::string directory_of(const TrainRequest& request) {
-  return request.directory.empty() ? "train-" + request.task.task : request.directory;
+  if (!request.directory.empty()) return request.directory;
+  std::string name = std::filesystem::path(request.task.task).stem().string();  // a task may be a file
+  std::replace(name.begin(), name.end(), ':', '-');
+  return "train-" + name;
 }
 
 TrainResult train_models(const TrainRequest& request, Listener& listener) {

@@ -119,13 +119,18 @@ double largest_right_weight(const TrainMeasurement& m) {
 Directory::Directory(const std::filesystem::path& root, const RunSettings& settings, Existing existing)
     : RunDirectory(root,
                    {.settings = settings_json(settings), .folders = {"checkpoints", "models", "tested"}},
-                   existing) {}
+                   existing) {
+  if (existing != Existing::overwrite) return;
+  std::error_code ignored;  // models are folders, which may be of arms that this run has not
+  for (const auto& entry : std::filesystem::directory_iterator(root / "models", ignored))
+    std::filesystem::remove_all(entry.path(), ignored);
+}
 
 std::filesystem::path Directory::checkpoint(const std::string& arm, std::uint64_t seed) const {
   return root() / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
 }
 std::filesystem::path Directory::model(const std::string& arm, std::uint64_t seed) const {
-  return root() / "models" / fmt::format("{}-{}.safetensors", arm, seed);
+  return root() / "models" / fmt::format("{}-{}", arm, seed);
 }
 std::filesystem::path Directory::tested(const std::string& arm, std::uint64_t seed, std::int64_t n) const {
   return root() / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);

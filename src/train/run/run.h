@@ -2,9 +2,9 @@
 // was killed goes on where it was and ends in the same results, bit for bit.
 //
 //   run.json                              the settings; written first
-//   checkpoints/ARM-SEED.safetensors      every few seconds, at an interrupt, when a loss diverges, and at
-//   the end models/ARM-SEED.safetensors           the trained model tested/ARM-SEED-N.json                one
-//   model at one size
+//   checkpoints/ARM-SEED.safetensors      every few seconds, at an interrupt, if a loss diverges, and at the end
+//   models/ARM-SEED/                      the trained model: see save_model
+//   tested/ARM-SEED-N.json                one model at one size
 #pragma once
 
 #include <filesystem>

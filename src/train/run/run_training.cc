@@ -96,7 +96,7 @@ class Training {
     const Arm& arm = job_.plan.arm;
     const auto file = directory_.model(arm.name, job_.plan.seed);
     const TrainingState& state = trainer_.state();
-    save_model(file, job_.plan, state);
+    save_model(file, job_.plan, state, trainer_.normalizers());
     Trained trained{job_.plan,
                     {.arm = arm.name,
                      .seed = job_.plan.seed,

@@ -1,6 +1,7 @@
 #include "train/task/task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -8,6 +9,7 @@
 #include "base/in_quotes.h"
 #include "base/numbers.h"
 #include "normalizer/definition.h"
+#include "train/task/record_task.h"
 #include "train/task/task_list.h"
 
 namespace sharpmax::train {
@@ -22,6 +24,15 @@ namespace {
   for (const TaskKind* kind : task_kinds()) known.push_back(kind->name);
   refuse(fmt::format("{}: there is no task {}; the tasks are {}{}", operand("task"), in_quotes(name),
                      joined(known), suggestion(name, known)));
+}
+
+// Of a task that has some sizes only; empty: all between.
+std::vector<std::int64_t> sizes_between(const Task& task, const TaskSettings& settings) {
+  std::vector<std::int64_t> found;
+  for (const std::int64_t size : task.sizes())
+    if (size >= settings.least_size && size <= settings.largest_size && task.sequences(size, Asking::training) > 0)
+      found.push_back(size);
+  return found;
 }
 
 // Sequence number that no batch reaches: the draw of a step's size.
@@ -62,6 +73,7 @@ std::span<const TaskKind* const> task_kinds() {
 }
 
 const TaskKind& task_kind(std::string_view name) {
+  if (names_records(name)) return record_task_kind(name);
   for (const TaskKind* kind : task_kinds())
     if (kind->name == name) return *kind;
   refuse_name(name);
@@ -69,6 +81,10 @@ const TaskKind& task_kind(std::string_view name) {
 
 TaskSettings complete(const TaskKind& kind, TaskSettings settings) {
   settings.task = kind.name;
+  if (names_records(kind.name))
+    for (const auto& [name, value] : {std::pair("keys", settings.keys), std::pair("values", settings.values),
+                                      std::pair("questions", settings.questions)})
+      if (value != 0) refuse(fmt::format("{} does not go with a task of records", named(name, std::to_string(value))));
   const auto place = [](std::int64_t& value, std::int64_t otherwise) {
     if (value == 0) value = otherwise;
   };
@@ -87,6 +103,14 @@ TaskSettings complete(const TaskKind& kind, TaskSettings settings) {
 }
 
 void check_size(const Task& task, const TaskSettings& settings, std::string_view field, std::int64_t n) {
+  if (const std::vector<std::int64_t> sizes = task.sizes();
+      !sizes.empty() && std::find(sizes.begin(), sizes.end(), n) == sizes.end())
+    refuse(fmt::format("{}: {} has no records of that size; its sizes are {}", named(field, std::to_string(n)),
+                       settings.task, fmt::join(sizes, ", ")));
+  const Asking asking = field == "sizes" ? Asking::test : Asking::training;
+  if (task.sequences(n, asking) < 1)
+    refuse(fmt::format("{}: {} has no records of that size to {}", named(field, std::to_string(n)), settings.task,
+                       asking == Asking::test ? "test" : "train"));
   const std::int64_t least = task.smallest_size(), most = task.largest_size();
   if (n < least)
     refuse(fmt::format("{}: {} has sequences of at least {} items", named(field, std::to_string(n)),
@@ -116,12 +140,16 @@ void draw_batch(const Task& task, const BatchRequest& request, Batch& batch) {
     task.draw(request.size, asking, draw,
               {.tokens = std::span(batch.tokens).subspan(i * tokens, tokens),
                .answers = std::span(batch.answers).subspan(i * answers, answers),
-               .right = std::span(batch.right).subspan(i * asked, asked)});
+               .right = std::span(batch.right).subspan(i * asked, asked),
+               .progress = request.progress,
+               .number = request.first + static_cast<std::int64_t>(i)});
   }
 }
 
-std::int64_t size_of_step(const TaskSettings& settings, std::uint64_t seed, std::int64_t step) {
+std::int64_t size_of_step(const Task& task, const TaskSettings& settings, std::uint64_t seed, std::int64_t step) {
   Draw draw(seed, stream_of(Purpose::training, step, kSizeStream));
+  if (const std::vector<std::int64_t> sizes = sizes_between(task, settings); !sizes.empty())
+    return sizes[to_size(draw.below(static_cast<std::int64_t>(sizes.size())))];
   return settings.least_size + draw.below(settings.largest_size - settings.least_size + 1);
 }
 

@@ -80,6 +80,8 @@ struct Sequence {
   std::span<std::int32_t> tokens;   // [place, slot]
   std::span<std::int32_t> answers;  // [asked, part]
   std::span<std::int32_t> right;    // [asked]: the place that an answer must be read from; -1: none
+  double progress = 1.0;            // share of the training done, for tasks with a curriculum
+  std::int64_t number = 0;          // of the sequence within its stream
 };
 
 inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
@@ -90,13 +92,25 @@ class Task {
   virtual TaskShape shape() const = 0;
   virtual std::int64_t smallest_size() const { return 1; }
   virtual std::int64_t largest_size() const { return kAnySize; }  // that the vocabulary can fill
+  virtual std::vector<std::int64_t> sizes() const { return {}; }  // all that it has, ascending; empty: any
+  // How many sequences of a size there are.
+  virtual std::int64_t sequences(std::int64_t, Asking) const { return kAnySize; }
   // The asked places of a sequence of size n, ascending. The last is the last place of the sequence.
   virtual std::vector<std::int64_t> places(std::int64_t n, Asking asking) const = 0;
   // Places whose number grows with n, which is what a rule that depends on the length must know of the
   // trained size.
   virtual std::int64_t content(std::int64_t n) const { return n; }
   virtual void draw(std::int64_t n, Asking asking, Draw& draw, const Sequence& out) const = 0;
+  // A token as a word, and the token that stands for an answer, for tasks with one token per place.
+  virtual std::string token_text(std::int32_t token) const { return "t" + std::to_string(token); }
+  virtual std::int32_t token_of_answer(std::int32_t answer) const { return answer; }
 };
+
+// Words of a vocabulary of keys, values and a bar: k17, v3, |.
+inline std::string key_or_value(std::int64_t token, const TaskSettings& settings) {
+  if (token < settings.keys) return "k" + std::to_string(token);
+  return token < settings.keys + settings.values ? "v" + std::to_string(token - settings.keys) : "|";
+}
 
 // A task with a name, and how it is trained and tested if nobody says otherwise.
 struct TaskKind {
@@ -138,11 +152,12 @@ struct BatchRequest {
   std::uint64_t seed = 0;
   Purpose purpose = Purpose::training;
   std::int64_t step = 0, first = 0, count = 0, size = 0;
+  double progress = 1.0;  // share of the training done
 };
 void draw_batch(const Task& task, const BatchRequest& request, Batch& batch);
 
 // Size of the sequences of a training step, uniform between the least and the largest.
-std::int64_t size_of_step(const TaskSettings& settings, std::uint64_t seed, std::int64_t step);
+std::int64_t size_of_step(const Task& task, const TaskSettings& settings, std::uint64_t seed, std::int64_t step);
 
 // Numbers as tokens: a place holds the high and the low digit of one, so that numbers near each other share a
 // digit.

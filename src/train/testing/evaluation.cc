@@ -80,7 +80,8 @@ std::vector<TrainMeasurement> evaluate(std::span<const float> parameters, const 
 
   const std::vector<std::int64_t> places = request.task->places(request.size, Asking::test);
   const auto asked = static_cast<std::int64_t>(places.size()), length = places.back() + 1;
-  const std::int64_t sequences = (request.answers + asked - 1) / asked;
+  const std::int64_t sequences =
+      std::min((request.answers + asked - 1) / asked, request.task->sequences(request.size, Asking::test));
   const std::int64_t per_batch = std::clamp<std::int64_t>(kPlacesPerBatch / length, 1, sequences);
   Decoder<float> decoder(request.decoder, request.task->shape(), request.threads);
   std::vector<Counts> counts(rules.size());

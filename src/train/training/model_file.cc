@@ -17,17 +17,7 @@
 namespace sharpmax::train {
 namespace {
 
-constexpr const char* kModelFormat = "sharpmax.transformer/1";
 constexpr const char* kCheckpointFormat = "sharpmax.transformer.checkpoint/1";
-
-std::string plan_text(const TrainingPlan& plan) {
-  return Json{{"task", json_of_fields(plan.task)},
-              {"decoder", json_of_fields(plan.decoder)},
-              {"optimizer", json_of_fields(plan.optimizer)},
-              {"arm", json_of(plan.arm)},
-              {"seed", plan.seed}}
-      .dump();
-}
 
 SafetensorMetadata metadata_of(const char* format, const TrainingPlan& plan, const TrainingState& state) {
   return {{"format", format},
@@ -114,11 +104,13 @@ class Reader {
 
 }  // namespace
 
-void save_model(const std::filesystem::path& path, const TrainingPlan& plan, const TrainingState& state) {
-  Views views;
-  add_parts(views, plan, state.parameters, "");
-  add(views, "normalizer", state.rule);
-  write_sealed_tensors(path, views, metadata_of(kModelFormat, plan, state));
+std::string plan_text(const TrainingPlan& plan) {
+  return Json{{"task", json_of_fields(plan.task)},
+              {"decoder", json_of_fields(plan.decoder)},
+              {"optimizer", json_of_fields(plan.optimizer)},
+              {"arm", json_of(plan.arm)},
+              {"seed", plan.seed}}
+      .dump();
 }
 
 void save_checkpoint(const std::filesystem::path& path, const TrainingPlan& plan,

@@ -153,13 +153,14 @@ void Trainer::check(const StepReport& report) const {
 }
 
 StepReport Trainer::step() {
-  const std::int64_t size = size_of_step(plan_.task, plan_.seed, state_.step);
+  const std::int64_t size = size_of_step(*task_, plan_.task, plan_.seed, state_.step);
   draw_batch(*task_,
              {.seed = plan_.seed,
               .purpose = Purpose::training,
               .step = state_.step,
               .count = plan_.optimizer.batch,
-              .size = size},
+              .size = size,
+              .progress = static_cast<double>(state_.step) / static_cast<double>(course_.steps())},
              batch_);
   StepReport report{decoder_.learn(state_.parameters, normalizers_, batch_, gradient_, d_rule_)};
   double squares = learning::sum_of_squares(gradient_.data(), gradient_.size());

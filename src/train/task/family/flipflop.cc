@@ -45,6 +45,10 @@ class FlipFlop : public Task {
       if (instruction == kWrite) written = static_cast<std::int32_t>(at) + 1;
     }
   }
+  std::string token_text(std::int32_t token) const override {
+    constexpr const char* kWords[] = {"0", "1", "write", "read", "ignore"};
+    return kWords[token];
+  }
 };
 
 }  // namespace

@@ -32,6 +32,10 @@ class Majority : public Task {
     out.answers[0] = 2 * count > n ? 1 : 0;
     out.right[0] = -1;
   }
+  std::string token_text(std::int32_t token) const override {
+    constexpr const char* kWords[] = {"0", "1", "begin", "end"};
+    return kWords[token];
+  }
 };
 
 }  // namespace

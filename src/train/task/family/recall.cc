@@ -42,6 +42,8 @@ class Recall : public Task {
       out.right[i] = static_cast<std::int32_t>(value);
     }
   }
+  std::string token_text(std::int32_t token) const override { return key_or_value(token, s_); }
+  std::int32_t token_of_answer(std::int32_t answer) const override { return static_cast<std::int32_t>(s_.keys) + answer; }
 
  private:
   TaskSettings s_;
