@@ -67,11 +67,12 @@ bench-model: model ## compare SmolLM2 with llama.cpp, predictions first; writes 
 bench-model-table: ## fill the table of docs/design/benchmarks.md from build/bench-model.json
 	@scripts/update-readme bench-model
 
-bench-python: ## what a call through Python costs, and Transformers models beside their SDPA path; fills docs/reference/python.md
+bench-python: ## what a call through Python costs, and Transformers models beside their SDPA path, and the path of other devices; fills docs/reference/python.md and devices.md
 	@scripts/setup test
 	@scripts/build release
 	@$(PYTHON) bench/python/doors.py --output build/doors.json
 	@$(PYTHON) bench/python/hf.py --output build/hf.json
+	@PYTHONPATH=build/python $(PYTHON) bench/python/devices.py --output build/devices.json
 	@scripts/update-python-docs
 
 bench-page: ## how long report pages take to open and to answer, in Chromium; writes build/bench-page.json
@@ -143,4 +144,4 @@ format: ## clang-format over every C++ file, ruff over the Python package, its t
 	@$(PYTHON) -m ruff format -q python bench/python scripts/run-notebooks
 
 clean: ## remove build directories; .venv stays
-	@rm -rf build build-dev build-tsan build-fuzz
+	@rm -rf build build-dev build-tsan build-fuzz build-arm

@@ -46,7 +46,7 @@ wants(hwy_FOUND libhwy-dev)
 find_package(fmt QUIET)
 wants(fmt_FOUND libfmt-dev)
 
-if(SHARPMAX_CLI OR SHARPMAX_TESTS OR SHARPMAX_BENCH OR SHARPMAX_FUZZ OR SHARPMAX_PYTHON)
+if(SHARPMAX_WITH_JOBS)
   find_package(PkgConfig QUIET)
   wants(PkgConfig_FOUND pkg-config)
   wants_module(libzip libzip libzip-dev)

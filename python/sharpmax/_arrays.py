@@ -48,6 +48,13 @@ class NumPyArrays:
         return array
 
 
+def _is_in_cpu_memory(array: typing.Any) -> bool:
+    try:
+        return bool(array.__dlpack_device__()[0] == 1)  # kDLCPU
+    except ValueError:  # torch, of a device that DLPack has no number for
+        return False
+
+
 def _as_numpy(array: typing.Any, name: str) -> np.ndarray[typing.Any, typing.Any]:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be lost; pass the array and an attn_mask")
@@ -57,9 +64,9 @@ def _as_numpy(array: typing.Any, name: str) -> np.ndarray[typing.Any, typing.Any
         raise TypeError(f"{name} is a {type(array).__name__}; it must be an array in CPU memory")
     if getattr(array, "requires_grad", False):
         raise TypeError(f"{name} requires grad, which no one records here; pass {name}.detach(), or a torch query")
-    device = array.__dlpack_device__()[0]
-    if device != 1:  # kDLCPU
-        raise TypeError(f"{name} is on a device (DLPack type {int(device)}); it must be in CPU memory")
+    if not _is_in_cpu_memory(array):
+        where = getattr(array, "device", "a device")
+        raise TypeError(f"{name} is on {where}; it must be in CPU memory, or query a torch tensor on that device")
     try:
         return np.from_dlpack(array)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
@@ -100,7 +107,9 @@ class TorchArrays:
         if not isinstance(array, self.torch.Tensor):
             raise TypeError(f"{name} is a {type(array).__name__}; query is a torch tensor, so it must be one too")
         if array.device.type != "cpu":
-            raise TypeError(f"{name} is on {array.device}; it must be in CPU memory")
+            raise TypeError(
+                f"{name} is on {array.device} and others in CPU memory; they must be on one device, so pass {name}.cpu()"
+            )
         if array.layout is not self.torch.strided:
             raise TypeError(f"{name} is {array.layout}; it must be a dense tensor")
         if array.requires_grad:
@@ -135,6 +144,13 @@ def door_of(array: typing.Any) -> typing.Any:
     """The submodule that takes arrays of this kind and records their gradients; None: NumPy's."""
     name = f"{__package__}.torch" if is_torch(array) else f"{__package__}.jax" if is_jax(array) else None
     return None if name is None else sys.modules.get(name) or importlib.import_module(name)
+
+
+def gradients_elsewhere(array: typing.Any) -> typing.Any:
+    """The functions for explicit gradients of a tensor that the kernels do not compute with; None: they do."""
+    if not is_torch(array) or not importlib.import_module(f"{__package__}.torch._path").is_portable(array):
+        return None
+    return importlib.import_module(f"{__package__}.torch._backward")
 
 
 def arrays_like(array: typing.Any) -> typing.Any:

@@ -7,7 +7,7 @@ import typing
 import numpy as np
 
 from . import _core
-from ._arrays import NumPyArrays, arrays_like, door_of
+from ._arrays import NumPyArrays, arrays_like, door_of, gradients_elsewhere
 from ._normalizers import NormalizerLike, as_normalizer, parameter_names
 from ._request import Inputs, Options, make_request, read_inputs, shortened
 from ._shapes import Shapes
@@ -116,15 +116,20 @@ def _unfold(out: Array, shapes: Shapes) -> Array:
     return out.reshape((*shapes.lead, *out.shape[-2:]))
 
 
+def checked_needs(needs: typing.Sequence[str]) -> typing.Sequence[str]:
+    for name in needs:
+        if name not in ("query", "key", "value", "bias", "parameters"):
+            raise ValueError(f"needs has {shortened(name)}; it may have query, key, value, bias and parameters")
+    return needs
+
+
 def _empty_gradients(arrays: typing.Any, inputs: Inputs, needs: typing.Sequence[str]) -> dict[str, Array]:
     type_name = "float64" if arrays.is_double(inputs.query) else "float32"
     sources = {"query": inputs.query, "key": inputs.key, "value": inputs.value, "bias": inputs.attn_mask}
     wanted = {}
-    for name in needs:
+    for name in checked_needs(needs):
         if name == "parameters":
             continue
-        if name not in sources:
-            raise ValueError(f"needs has {shortened(name)}; it may have query, key, value, bias and parameters")
         source = sources[name]
         if source is not None and not (name == "bias" and arrays.is_bool(source)):
             wanted[name] = arrays.empty_of(tuple(source.shape), type_name)
@@ -165,12 +170,19 @@ def attention_backward(
 ) -> Gradients:
     """Gradients of sum(d_out * attention(...)); arguments as attention() has them.
 
-    For NumPy arrays and detached torch tensors, with equal leading dimensions, four dimensions at most.
+    For NumPy arrays and detached torch tensors on any device, with equal leading dimensions, four dimensions at most.
 
     saved   (out, stats) of the forward call, stats with log_partition and temperature, or (out,
             log_partition, temperature): spares computing them again
     needs   which gradients to compute
     """
+    options = Options(is_causal, scale, causal, window, key_lengths, documents, soft_cap)
+    elsewhere = gradients_elsewhere(query)
+    if elsewhere is not None:
+        checked_threads(threads)
+        return elsewhere.attention_backward(
+            d_out, query, key, value, attn_mask, enable_gqa, options, normalizer, saved, needs
+        )
     arrays = arrays_like(query)
     inputs = read_inputs(arrays, query, key, value, attn_mask, enable_gqa)
     if inputs.shapes is not None:
@@ -184,7 +196,6 @@ def attention_backward(
     if "parameters" in needs and names:
         heads = inputs.query.shape[-3] if len(inputs.query.shape) > 2 else 1
         wanted["parameters"] = arrays.empty_of((len(names), heads), "float64")
-    options = Options(is_causal, scale, causal, window, key_lengths, documents, soft_cap)
     request = make_request(arrays, inputs, options)
     d_out = arrays.readable(d_out, "d_out")
     _core.attend_backward(request, normalizer, d_out, wanted, _saved_arrays(arrays, saved), checked_threads(threads))

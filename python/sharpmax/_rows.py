@@ -7,7 +7,7 @@ import typing
 import numpy as np
 
 from . import _core
-from ._arrays import NumPyArrays, arrays_like, door_of
+from ._arrays import NumPyArrays, arrays_like, door_of, gradients_elsewhere
 from ._attention import checked_threads
 from ._normalizers import NormalizerLike, as_normalizer, parameter_names
 from ._stats import StatsWish, gather_stats, plan_stats
@@ -85,9 +85,13 @@ def normalize_backward(
 ) -> tuple[Array, dict[str, Array]]:
     """(d_scores, d_parameters) of sum(d_weights * normalize(scores)); d_parameters: name -> [head].
 
-    For NumPy arrays and detached torch tensors of float32 or float64, four dimensions at most, rows along
+    For NumPy arrays and detached torch tensors, on any device, of float32 or float64, four dimensions at most, rows along
     the last.
     """
+    elsewhere = gradients_elsewhere(scores)
+    if elsewhere is not None:
+        checked_threads(threads)
+        return elsewhere.normalize_backward(d_weights, scores, normalizer)
     arrays = arrays_like(scores)
     readable = arrays.readable(scores, "scores")
     normalizer = as_normalizer(normalizer)

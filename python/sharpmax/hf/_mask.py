@@ -67,8 +67,25 @@ class CompactMask(torch.Tensor):
         if func in _METADATA:
             with torch._C.DisableTorchFunctionSubclass():
                 return func(*args, **(kwargs or {}))
+        if func is torch.Tensor.to and type(args[0]) is CompactMask:
+            moved = _moved(args[0], *args[1:], **(kwargs or {}))
+            if moved is not None:
+                return moved
         args, kwargs = tree_map(_written_out, (args, kwargs or {}))
         return func(*args, **kwargs)
+
+
+def _moved(mask: CompactMask, *args: typing.Any, **kwargs: typing.Any) -> CompactMask | None:
+    """The mask for layers on another device, as compact as it was; None where another type is asked for."""
+    device, dtype, *_ = torch._C._nn._parse_to(*args, **kwargs)
+    if dtype not in (None, torch.bool):
+        return None
+    if device is None or device == mask.device:
+        return mask
+    parts = {name: getattr(mask.plan, name) for name in ("padding", "written_out")}
+    there = {name: None if part is None else part.to(device) for name, part in parts.items()}
+    plan = dataclasses.replace(mask.plan, **there)
+    return CompactMask.make(plan, tuple(mask.shape), lambda: mask.write_out().to(device), device)
 
 
 def _written_out(value: typing.Any) -> typing.Any:

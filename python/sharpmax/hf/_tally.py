@@ -48,6 +48,7 @@ class Tally:
         self.sample: list[torch.Tensor] = []  # [row, column, head]
         self.sampled, self.stride, self.phase = 0, 1, 0
         self._waiting: list[tuple[Stats, Rows]] = []
+        self._elsewhere: list[torch.Tensor] = []  # sums of calls on another device, which nobody has waited for
 
     @property
     def columns(self) -> int:
@@ -76,18 +77,25 @@ class Tally:
             self.settle()
 
     def settle(self) -> None:
-        """Count the rows that wait; whoever reads this tally does so first."""
+        """Count the rows that wait, and fetch sums from other devices; whoever reads this tally does so first."""
         waiting, self._waiting = self._waiting, []
         if waiting:
             self._count(*_join(waiting, [*self.names, *(["gap_counts"] if self.gaps else [])]))
+        self._fetch()
+
+    def _fetch(self) -> None:
+        parts, self._elsewhere = self._elsewhere, []
+        if parts and self.sums is not None:
+            self.sums += torch.stack(parts).cpu().to(torch.float64).sum(0)
 
     def _first(self, stats: Stats) -> torch.Tensor:
         return getattr(stats, self.names[0]) if self.names else stats.gap_counts
 
     def _count(self, stats: Stats, rows: Rows) -> None:
-        """Statistics may come from any device; here they are copied, those that waited all together."""
+        """Statistics stay on the device they come from: which rows count is known in CPU memory, so nobody waits."""
         batch, heads, queries = self._first(stats).shape[:3]
-        block = torch.empty(batch, queries, self.columns, heads, dtype=torch.float32)
+        device = self._first(stats).device
+        block = torch.empty(batch, queries, self.columns, heads, dtype=torch.float32, device=device)
         for column, name in enumerate(self.names):
             block[:, :, column] = getattr(stats, name).transpose(1, 2)
         if self.gaps:
@@ -99,7 +107,8 @@ class Tally:
             kept &= ~rows.padding.expand(batch, queries).reshape(-1)
         sees_first = rows.sees_first.expand(batch, queries).reshape(-1)
         if not kept.all():
-            block, lengths, sees_first = block[kept], lengths[kept], sees_first[kept]
+            block = block[kept.nonzero()[:, 0].to(device)]
+            lengths, sees_first = lengths[kept], sees_first[kept]
         if len(lengths):
             self._sum(block, lengths, sees_first)
             self._thin(block)
@@ -108,16 +117,24 @@ class Tally:
         octaves = torch.frexp(lengths.to(torch.float64)).exponent.to(torch.int64) - 1
         if self.sums is None:
             self.sums = torch.zeros(_OCTAVES, *block.shape[1:], dtype=torch.float64)
-        if self.first is not None and not sees_first.all():
-            block[~sees_first, self.first] = 0.0
-        self.sums.index_add_(0, octaves, block.to(torch.float64))
+        blind = (~sees_first).nonzero()[:, 0].to(block.device)
+        if self.first is not None:
+            block[blind, self.first] = 0.0
+        if block.is_cpu:
+            self.sums.index_add_(0, octaves, block.to(torch.float64))
+        else:  # some devices have no float64: one call in float32, calls together in float64
+            self._elsewhere.append(block.new_zeros(self.sums.shape).index_add_(0, octaves.to(block.device), block))
+            if len(self._elsewhere) >= _WAITING:
+                self._fetch()
         self.counts += torch.bincount(octaves, minlength=_OCTAVES)
         self.seeing_first += torch.bincount(octaves[sees_first], minlength=_OCTAVES)
         if self.first is not None:
-            block[~sees_first, self.first] = float("nan")
+            block[blind, self.first] = float("nan")
 
     def _thin(self, block: torch.Tensor) -> None:
         picked = block[-self.phase % self.stride :: self.stride].clone()
+        if self.sample and self.sample[0].device != picked.device:  # the model was moved
+            self.sample, picked = [part.cpu() for part in self.sample], picked.cpu()
         self.phase += len(block)
         self.sample.append(picked)
         self.sampled += len(picked)
@@ -145,7 +162,7 @@ class Tally:
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column of nothing but NaN is NaN
-            return np.nanmedian(torch.cat(self.sample).numpy(), axis=0).astype(np.float64)
+            return np.nanmedian(torch.cat(self.sample).cpu().numpy(), axis=0).astype(np.float64)
 
     def by_octave(self) -> np.ndarray | None:
         """[octave, column, head]: means; NaN if there was no row."""

@@ -7,7 +7,7 @@ import typing
 import torch
 
 from .._attention import check_dropout, checked_threads
-from .._request import causal_word
+from .._request import Options, causal_word
 from .._shapes import common_shapes, fit
 from .._stats import gather_stats
 from . import _route
@@ -33,7 +33,14 @@ def _window(window: typing.Any) -> tuple[int, int]:
     raise TypeError(f"window is {window!r}; it must be a pair of whole numbers (left, right)")
 
 
-def _lengths(key_lengths: typing.Any, documents: typing.Any) -> Lengths:
+def masks_of(options: Options) -> Masks:
+    is_causal, scale, causal, window, _, _, soft_cap = options
+    left, right = (-1, -1) if window is None else _window(window)
+    scale = None if scale is None else check_number(scale, "scale")
+    return Masks(causal_word(is_causal, causal), left, right, scale, check_number(soft_cap, "soft_cap"))
+
+
+def lengths_of(key_lengths: typing.Any, documents: typing.Any) -> Lengths:
     lengths = None if key_lengths is None else integers(key_lengths, "key_lengths")
     if documents is None:
         return Lengths(lengths)
@@ -108,12 +115,10 @@ def attention(
         check_device(parameters, f"a parameter of {rule.text}", query)
     masks = _PLAIN_MASKS
     if is_causal or causal is not None or window is not None or scale is not None or soft_cap:
-        left, right = (-1, -1) if window is None else _window(window)
-        scale = None if scale is None else check_number(scale, "scale")
-        masks = Masks(causal_word(is_causal, causal), left, right, scale, check_number(soft_cap, "soft_cap"))
+        masks = masks_of(Options(is_causal, scale, causal, window, None, None, soft_cap))
     lengths = _NO_LENGTHS
     if key_lengths is not None or documents is not None:
-        lengths = _lengths(key_lengths, documents)
+        lengths = lengths_of(key_lengths, documents)
         check_lengths(lengths, query)
     mask_shape = None if attn_mask is None else attn_mask.shape
     shapes = common_shapes(query.shape, key.shape, value.shape, mask_shape, enable_gqa)

@@ -1,5 +1,9 @@
 """Models whose tensors are not in CPU memory: what they would run, run here, and where it is put."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,3 +65,25 @@ def test_a_compact_mask_is_where_the_model_is(make, tokens):
     assert mask is None or mask.device.type == "meta"
     mask = make_mask(2, 4, 6, q_offset=1, device="meta")
     assert mask.device.type == "meta" and mask.shape == (2, 1, 4, 6)
+
+
+def test_a_mask_that_follows_its_layers_to_another_device_stays_compact(tokens):
+    """As models whose layers are spread over devices do it."""
+    from sharpmax.hf._mask import CompactMask, make_mask
+
+    padding = padded(tokens).bool()
+    mask = make_mask(2, 12, 12, attention_mask=padding)
+    mask.write_out = None  # whoever writes it out fails
+    moved = mask.to("meta", non_blocking=True)
+    assert type(moved) is CompactMask and moved.device.type == "meta" and moved.shape == (2, 1, 12, 12)
+    assert moved.plan.padding.device.type == "meta" and moved.plan.causal and mask.plan.padding.is_cpu
+    assert mask.to("cpu") is mask and mask.to(torch.bool) is mask
+    with pytest.raises(TypeError):
+        mask.to(torch.float32)
+
+
+def test_a_model_on_two_devices_is_patched_and_watched():
+    script = os.path.join(os.path.dirname(__file__), "two_devices.py")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
+    assert "the same on two devices as on one" in done.stdout, done.stderr

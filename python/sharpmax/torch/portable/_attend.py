@@ -7,6 +7,7 @@ import typing
 import torch
 
 from .._kernel import Gradients, Inputs, Lengths, Masks, Rule, Statistics, Wishes, empty_gradient, empty_out, rows_of
+from . import _fused
 from ._blocks import Block, blocks_of
 from ._check import check_call
 from ._family import normalizer_of
@@ -18,15 +19,16 @@ from ._visible import Seen, Visibility, cut
 Tensor = torch.Tensor
 
 
-class _Call:
+class Call:
     """Inputs with four dimensions, in the type that is computed in."""
 
     def __init__(self, inputs: Inputs, rule: Rule, masks: Masks, lengths: Lengths, door: str) -> None:
         exact = exact_type(inputs[0])
         self.query, self.key, self.value = (four(tensor.detach()).to(exact) for tensor in inputs[:3])
-        mask = None if inputs[3] is None else four(inputs[3].detach())
+        self.mask = mask = None if inputs[3] is None else four(inputs[3].detach())
         self.parameters = Parameters(rule, inputs[4], self.query.shape[1], self.query, door)
         linear = self.parameters.name == "linear"
+        self.is_softmax = self.parameters.name == "softmax"
         check_call(door, (self.query, self.key, self.value), mask, masks, lengths, linear)
         bias = None if mask is None or mask.dtype == torch.bool else mask.to(exact)
         shape = (self.query.shape[2], self.key.shape[2])
@@ -51,7 +53,7 @@ def _finite(rows: Tensor) -> Tensor:
 class _Values:
     """Values as weights meet them: what a hidden one holds never matters, and a NaN that has weight is never lost."""
 
-    def __init__(self, call: _Call) -> None:
+    def __init__(self, call: Call) -> None:
         self._value, self._group = call.value, call.group
         self._bad: Tensor | None = None
         if call.hides:
@@ -77,10 +79,16 @@ def attend(
 ) -> tuple[Tensor, Statistics]:
     """threads is the CPU kernels' affair."""
     query, value = inputs[0], inputs[2]
-    call = _Call(inputs, rule, masks, lengths, "attend")
+    call = Call(inputs, rule, masks, lengths, "attend")
     out = empty_out(query, value)
     wanted = empty_statistics(call.query, rows_of(query), call.key.shape[2], wishes)
-    answer, values = four(out), _Values(call)
+    answer = four(out)
+    if _fused.takes(call, masks, lengths, wishes):
+        answer[...], found = _fused.attend(call, masks, wishes)
+        for name, rows in found.items():
+            wanted[name].copy_(rows)
+        return out, wanted
+    values = _Values(call)
     for block in call.blocks():
         place = (block.batch, block.heads, block.queries)
         scores, _, seen = call.scores.of(block)
@@ -100,7 +108,7 @@ def attend(
 class _Sums:
     """Gradients as they gather, in the type that is computed in."""
 
-    def __init__(self, call: _Call, inputs: Inputs, needs: typing.Sequence[bool]) -> None:
+    def __init__(self, call: Call, inputs: Inputs, needs: typing.Sequence[bool]) -> None:
         self._call = call
         exact = call.query.dtype
         self.query, self.key, self.value = (
@@ -154,7 +162,7 @@ def attend_backward(
     temperature: Tensor | None,  # what a search of the forward pass found
     threads: int,
 ) -> Gradients:
-    call = _Call(inputs, rule, masks, lengths, "attend_backward")
+    call = Call(inputs, rule, masks, lengths, "attend_backward")
     call.parameters.check_backward("attend_backward")
     sums, values = _Sums(call, inputs, needs), _Values(call)
     d_out = four(d_out.detach()).to(call.query.dtype)

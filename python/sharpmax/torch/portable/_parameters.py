@@ -22,10 +22,14 @@ class Parameters:
         self.name: str = normalizer.name
         self.text: str = normalizer.text
         self._values: dict[str, typing.Any] = dict(normalizer.parameters)
-        self.learned = tuple(rule.names.split(",")) if learned is not None else ()
+        self.learned = tuple(rule.names.split(",")) if rule.names else ()
+        self._given = learned is not None
         if learned is not None:
             for name, row in zip(self.learned, learned):
                 self._values[name] = row.detach().to(like.dtype)
+        for name in self.learned if learned is None else ():  # a gradient of what the text holds
+            if isinstance(self._values[name], float):
+                self._values[name] = like.new_full((1,), self._values[name])
         for name, value in self._values.items():
             if isinstance(value, list) and name != "polynomial":
                 self._values[name] = torch.tensor(value, dtype=like.dtype, device=like.device)
@@ -45,7 +49,7 @@ class Parameters:
     def of_heads(self, heads: slice) -> Parameters:
         """As the heads of one block see them."""
         part = object.__new__(Parameters)
-        part.name, part.text, part.learned = self.name, self.text, self.learned
+        part.name, part.text, part.learned, part._given = self.name, self.text, self.learned, self._given
         part._values = {
             name: value[:, heads] if isinstance(value, Tensor) and value.shape[1] > 1 else value
             for name, value in self._values.items()
@@ -56,7 +60,9 @@ class Parameters:
         """A learned alpha is not looked at: that would wait for the device."""
         alpha = as_normalizer(self.text).parameters.get("alpha")
         values = alpha if isinstance(alpha, list) else [alpha]
-        if "alpha" not in self.learned and any(isinstance(value, float) and value > 2.0 for value in values):
+        if not (self._given and "alpha" in self.learned) and any(
+            isinstance(value, float) and value > 2.0 for value in values
+        ):
             raise NotImplementedError(
                 f"{door}: {self.text} has no backward here: above alpha = 2 the slope at the edge of the support is "
                 "unbounded"
@@ -83,9 +89,11 @@ class ParameterSums:
             if name in found:
                 self._sums[name][heads] += found[name].sum((0, 2, 3))
 
-    def gradient(self, learned: Tensor) -> Tensor:
+    def gradient(self, learned: Tensor | None) -> Tensor:
         """In the shape and type of the tensor that holds them: a value that heads share has the sum of theirs."""
         stacked = torch.stack([self._sums[name] for name in self.names])
+        if learned is None:
+            return stacked
         if learned.shape[1] == 1:
             stacked = stacked.sum(1, keepdim=True)
         return stacked.to(learned.dtype)

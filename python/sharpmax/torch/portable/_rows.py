@@ -79,4 +79,4 @@ def weigh_backward(
         found, d_parameters = normalizer.backward(rows, seen, weighed, d_rows)
         answer[place] = seen.fill(found, 0.0) + poison_of(top_of(rows))
         sums.add(block.heads, d_parameters)
-    return d_scores, None if parameters is None else sums.gradient(parameters)
+    return d_scores, sums.gradient(parameters) if call.parameters.learned else None
