@@ -18,10 +18,10 @@ constexpr Format kCount{Format::count};
 
 // What a page leaves out first has the greatest number. A page always has what is not named here.
 constexpr std::string_view kLeastNeededLast[] = {
-    "maps/0",   "keys/0",       "gap_1",        "gap_4",     "scores/0",              "maps/1",       "peak_outside/ends",    "keys/1",
-    "gap_16",   "scores/1",     "maps/2",       "keys/2",    "gap_2",                 "gap_8",        "scores/2",             "peak",
-    "support",  "maps/3",       "keys/3",       "scores/3",  "entropy_outside/ends",  "first/ends",   "keys/4",               "keys/5",
-    "spread/ends",              "entropy/ends", "peak/ends", "distance_outside/ends", "support/ends"};
+    "maps/0",       "keys/0",    "gap_1",  "gap_4",   "scores/0", "maps/1",               "peak_outside/ends", "keys/1", "gap_16", "scores/1",
+    "keys/2",       "gap_2",     "gap_8",  "peak",    "support",  "entropy_outside/ends", "first/ends",        "maps/2", "keys/3", "scores/2",
+    "keys/4",       "keys/5",    "spread/ends",       "entropy/ends",                     "scores/3",          "peak/ends",
+    "distance_outside/ends",     "support/ends",      "maps/3"};
 constexpr int kOtherSpares = 10;  // of the other parts of the view, which go after these
 
 int spare_of(const std::string& part) {

@@ -100,7 +100,10 @@ function cellNode({format, code, bar}, cell) {
     return to === null ? formatted("plain", null) : shareBar(from, to, paint ?? "grey", bar.mark ?? null);
   }
   const text = cell?.text ?? formatted(format, cellValue(cell));
-  return code ? rule(text) : text;
+  if (code) return rule(text);
+  // An interval may stand below its number, where there is little room, but does not break.
+  const begin = format === "text" ? -1 : String(text).indexOf(" (");
+  return begin < 0 ? text : node("span", {}, text.slice(0, begin + 1), node("span", {class: "ends"}, text.slice(begin + 1)));
 }
 
 // A bar from one share of its place to another; line: where a rule stands, a share too.
