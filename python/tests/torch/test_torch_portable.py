@@ -175,6 +175,21 @@ def test_in_float_it_errs_at_most_twice_as_much_as_the_written_out_form(monkeypa
         assert (ours - wanted).abs().max().item() <= allowed, what
 
 
+@pytest.mark.parametrize("rule", ["softmax", "softmax:beta=1e30"])
+def test_the_entropy_of_a_row_with_scores_of_any_size(monkeypatch, rule):
+    """Weights of exactly 0 have no logarithm, and scores of -inf or far below leave a row as it is."""
+    query, key, value = torch.ones(1, 1, 3, 4), randn(1, 1, 12, 4, seed=1).float(), randn(1, 1, 12, 4, seed=2).float()
+    key[..., 3, :], key[..., 5, :] = -math.inf, -1e9
+    mask = torch.arange(12) != 7
+    found = []
+    for portable in (False, True):
+        monkeypatch.setattr(_path, "forced", portable)
+        stats = st.attention(query, key, value, mask.expand(3, 12), normalizer=rule, return_stats=["entropy"])[1]
+        found.append(stats.entropy.double())
+    assert found[1].isfinite().all()
+    torch.testing.assert_close(found[1], found[0], rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
 def test_poisoned_rows_and_no_other(monkeypatch):
     query, key, value = (tensor.float() for tensor in inputs_of(9, 13))
     key[0, 0, 5, 2] = math.nan

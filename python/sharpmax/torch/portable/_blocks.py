@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typing
 
-# Scores of one block. A handful of arrays of this size live at a time. On a CPU they should stay in its caches; elsewhere
-# few launches count. Neither number has been tuned yet (bench/python/devices.py measures both paths).
-_CPU_SCORES = 1 << 18
+# Scores of one block. A handful of arrays of this size live at a time. A block takes some eighty small operations beside
+# its own, which on a CPU are a tenth of the time at this size and most of it at a sixteenth of it. The number for other
+# devices nobody could tune: few launches count there.
+_CPU_SCORES = 1 << 20
 _DEVICE_SCORES = 1 << 23
 _LEAST_ROWS = 64  # of a head: fewer would leave matrix products with too little to do
 

@@ -5,6 +5,7 @@ softmax, ssmax, log_length, sink, top_k, hard, self_adjust. Formulas are those o
 
 from __future__ import annotations
 
+import functools
 import math
 import typing
 
@@ -75,7 +76,16 @@ class Exponential:
     def weigh(self, scores: Tensor, seen: Seen, temperature: Tensor | None) -> Weighed:
         beta = self.beta(seen)
         weights = softmax_at(beta, scores, seen)
-        return Weighed(weights, beta, None, lambda: log_partition(heaviest(beta, scores, seen), beta, weights))
+
+        @functools.cache
+        def top() -> Tensor:
+            return heaviest(beta, scores, seen)
+
+        def log_ratios() -> Tensor:
+            ratios = (scores - top()).clamp_(HIDDEN, -HIDDEN)  # 0 times it is 0
+            return ratios if isinstance(beta, float) and beta == 1.0 else ratios.mul_(beta).clamp_(HIDDEN, -HIDDEN)
+
+        return Weighed(weights, beta, None, lambda: log_partition(top(), beta, weights), log_ratios)
 
     def backward(self, scores: Tensor, seen: Seen, weighed: Weighed, d_weights: Tensor) -> Gradients:
         beta = self.beta(seen)

@@ -81,15 +81,22 @@ class BlockStatistics:
         return self.weights.sum(-1, keepdim=True)
 
     @functools.cached_property
-    def _peak(self) -> tuple[Tensor, Tensor]:
-        """The largest w / sum w and its key; without one 0 and -1."""
-        weights = self.weights * self._mass.sign() if self._signed else self.weights
-        if self._signed and self.seen.parts:
-            weights = self.seen.fill(weights.clone(), HIDDEN)
-        largest, place = weights.max(-1, keepdim=True)
-        none = self._nothing
-        share = torch.where(none, 0.0, largest / self._mass.abs() if self._signed else largest / self._mass)
-        return share, torch.where(none | share.isnan(), -1, place)
+    def _upright(self) -> Tensor:
+        """Weights such that their sum is not below 0, and hidden keys are below all others."""
+        if not self._signed:
+            return self.weights
+        weights = self.weights * self._mass.sign()
+        return self.seen.fill(weights, HIDDEN) if self.seen.parts else weights
+
+    @functools.cached_property
+    def _share(self) -> Tensor:
+        """The largest w / sum w; 0 where there is no weight."""
+        return torch.where(self._nothing, 0.0, self._upright.amax(-1, keepdim=True) / self._mass.abs())
+
+    @functools.cached_property
+    def _place(self) -> Tensor:
+        """Of the largest within the block; -1 where there is none."""
+        return torch.where(self._nothing | self._share.isnan(), -1, self._upright.argmax(-1, keepdim=True))
 
     @functools.cached_property
     def _nothing(self) -> Tensor:
@@ -99,19 +106,22 @@ class BlockStatistics:
         return self._mass == 0.0
 
     def peak_weight(self) -> Tensor:
-        return self._peak[0]
+        return self._share
 
     def peak_key(self) -> Tensor:
-        return torch.where(self._peak[1] < 0, -1, self._peak[1] + self.seen.keys.start)
+        return torch.where(self._place < 0, -1, self._place + self.seen.keys.start)
 
     def entropy(self) -> Tensor:
         return self._entropy
 
     @functools.cached_property
     def _entropy(self) -> Tensor:
-        """With the peak apart, so that a sharp row keeps its digits."""
-        share, key = self._peak
-        others = self.weights.scatter(-1, key.clamp(min=0), 0.0)
+        """Of a softmax by its scores, which takes no logarithm of a weight. Else with the peak apart: sharp rows keep digits."""
+        share = self._share
+        if self.weighed.log_ratios is not None:
+            mean = torch.linalg.vecdot(self.weights, self.weighed.log_ratios()).unsqueeze(-1) / self._mass
+            return torch.where(self._nothing, 0.0, (-share.log() - mean).clamp(min=0.0))
+        others = self.weights.scatter(-1, self._place.clamp(min=0), 0.0)
         rest = others.sum(-1, keepdim=True)
         others = others.div_(self._mass)
         of_others = torch.xlogy(others, others).sum(-1, keepdim=True)

@@ -32,7 +32,7 @@ class Seen:
 
     keys: slice  # that any of its queries may see
     parts: list[tuple[slice, Tensor]]  # columns of the block, and what is hidden there: [batch, head, query, key] or 1
-    interval: Tensor | None  # [1, 1, query, 1]: keys that a row sees, where shapes alone say it
+    interval: typing.Callable[[], Tensor] | None  # [1, 1, query, 1]: keys that a row sees, where shapes alone say it
     like: Tensor
 
     def fill(self, row: Tensor, value: float) -> Tensor:
@@ -50,7 +50,7 @@ class Seen:
     def exact_count(self) -> Tensor:
         width = self.keys.stop - self.keys.start
         if self.interval is not None:
-            return self.interval
+            return self.interval()
         if not self.parts:
             return self.like.new_full((1, 1, 1, 1), float(width))
         hidden = self.parts[0][1]
@@ -113,11 +113,16 @@ class Visibility:
             return Seen(slice(0, self._keys), [], None, self._like)
         (begin, first_end), (last_begin, end) = self._range(queries.start), self._range(queries.stop - 1)
         end = max(begin, end)
-        rows = torch.arange(queries.start, queries.stop, device=self._like.device).reshape(1, 1, -1, 1)
-        own = rows + (0 if self._masks.causal == "top-left" else self._keys - self._queries)
-        low = torch.zeros_like(own) if self._left < 0 else (own - self._left).clamp(min=0)
-        high = torch.full_like(own, self._keys) if self._right < 0 else (own + self._right + 1).clamp(max=self._keys)
-        interval = (high - low).clamp(min=0).to(self._like.dtype)
+        shift = 0 if self._masks.causal == "top-left" else self._keys - self._queries
+        own = torch.arange(queries.start + shift, queries.stop + shift, device=self._like.device).reshape(1, 1, -1, 1)
+        low = None if self._left < 0 else own - self._left
+        high = None if self._right < 0 else own + (self._right + 1)
+
+        def interval() -> Tensor:
+            last = self._keys if high is None else high.clamp(max=self._keys)
+            first = own * 0 if low is None else low.clamp(min=0)
+            return (last - first).clamp(min=0).to(self._like.dtype)
+
         parts = []
         if last_begin > first_end:  # the edges overlap: a narrow window
             edges = [(begin, end)]
@@ -126,7 +131,9 @@ class Visibility:
         for first, last in edges:
             if first < last:
                 key = torch.arange(first, last, device=self._like.device)
-                parts.append((slice(first - begin, last - begin), (key < low) | (key >= high)))
+                hidden = [key < low] if low is not None else []
+                hidden += [key >= high] if high is not None else []
+                parts.append((slice(first - begin, last - begin), functools.reduce(torch.logical_or, hidden)))
         return Seen(slice(begin, end), parts, interval, self._like)
 
     # Lengths and documents: tensors, whose values are never looked at.

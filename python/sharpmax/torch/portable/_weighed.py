@@ -17,6 +17,7 @@ class Weighed(typing.NamedTuple):
     temperature: Rows = None
     threshold: Rows = None
     log_partition: typing.Callable[[], Tensor] | None = None  # computed for who asks
+    log_ratios: typing.Callable[[], Tensor] | None = None  # ln of weights over the row's largest; finite at hidden keys
 
     def partition(self) -> Tensor:
         assert self.log_partition is not None
