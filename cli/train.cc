@@ -3,38 +3,62 @@
 
 #include <fmt/format.h>
 
-#include "cli/train_report.h"
+#include <filesystem>
+
+#include "cli/table.h"
 #include "cli/verbs.h"
 #include "storage/files.h"
 
 namespace sharpmax::cli {
+namespace {
+
+// The run makes its directory itself, so a file there cannot be tried before.
+bool goes_into_the_run(const std::string& target, const TrainRequest& request) {
+  return std::filesystem::path(target).parent_path().lexically_normal() ==
+         (std::filesystem::path(directory_of(request)) / "").lexically_normal().parent_path();
+}
+
+std::string next_of(const TrainRequest& request) {
+  return closing("", "To see it as a page",
+                 fmt::format("report {} -o train.html", quoted_word((std::filesystem::path(directory_of(request)) / "results.json").string())));
+}
+
+}  // namespace
 
 const char* const TrainVerb::kSummary =
     "Train small transformers under any normalizer, on at most 16 items. Test the same weights on up to 16,384 under "
     "other normalizers, and say what fails. One task takes about two minutes.";
 const char* const TrainVerb::kFooter =
     "Tasks: lookup (value of a key among n pairs), member (is a key among n),\n"
-    "recall (pairs in neighboring places), majority (a control). The directory keeps\n"
-    "settings, checkpoints, models and tests. After an interrupt or a kill at any\n"
-    "moment, the same command with --resume ends in the same results.\n"
+    "recall (pairs in neighboring places), hops (two look-ups), minimum, sort,\n"
+    "flipflop, majority (a control). The directory keeps settings, checkpoints,\n"
+    "models and tests. After an interrupt or a kill at any moment, the same command\n"
+    "with --resume ends in the same results.\n"
     "\n"
     "Examples:\n"
     "  sharpmax train lookup\n"
     "  sharpmax train recall --arms softmax,ssmax,late-target --seeds 3\n"
-    "  sharpmax train lookup --steps 6000 --normalizers 'softmax;log_length'\n"
+    "  sharpmax train lookup --steps 6000 -o lookup.html\n"
     "  sharpmax train member --preset thorough --json member.json --resume";
 
-// Before the training, not after.
+// Before the training, not after. Nothing is left behind.
 void TrainVerb::check(const Given&) const {
-  CallFiles(request.overwrite).writes(named("json"), json, results_kind(kTrainSchema)).check();
-  if (!json.empty()) AtomicFile probe(json);
+  CallFiles call(request.overwrite);
+  call.writes(named("json"), json, results_kind(kTrainSchema));
+  ReportFiles tried = pictures;
+  declare_report_files(call, tried);
+  call.check();
+  if (goes_into_the_run(tried.page, request)) tried.page.clear();
+  check_report_files(tried);
+  if (!json.empty() && !goes_into_the_run(json, request)) AtomicFile probe(json);
 }
 
 Outcome TrainVerb::run(const Caller& caller) {
   request.command = caller.command;
-  const TrainResult result = train_models(request, caller.listener);
-  Outcome outcome{.results = to_json(result), .text = [result](bool colour) { return train_report(result, colour); }};
+  Outcome outcome{.results = to_json(train_models(request, caller.listener)), .text = {}};
   if (!json.empty()) write_text(json, outcome.written(outcome.results));
+  write_report_files(pictures, {&outcome.results, 1}, caller.listener);
+  outcome.text = shown_text(outcome.results, next_of(request));
   caller.listener.narrate(fmt::format("everything is in {}", directory_of(request)));
   return outcome;
 }

@@ -12,6 +12,7 @@
 namespace sharpmax::report {
 
 View inspect_view(const Json& results);  // inspect.cc
+View train_view(const Json& results);    // train.cc
 
 namespace {
 
@@ -24,6 +25,7 @@ constexpr Kind kKinds[] = {
     {"sharpmax.fix/1", fix_view, compare_fixes, fix_data},
     {"sharpmax.perplexity/1", perplexity_view, compare_losses, losses_data},
     {"sharpmax.inspect/1", inspect_view, nullptr, nullptr},
+    {"sharpmax.train/1", train_view, nullptr, nullptr},
 };
 
 std::string known() {
