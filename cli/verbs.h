@@ -264,12 +264,14 @@ struct TrainVerb {
   static const char* const kFooter;
   TrainRequest request;
   std::string json;
+  ReportFiles pictures;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     TrainRequest::each_field(self.request, visit);
-    visit(common({"json", "FILE", "Run", "File for the results as JSON; - is standard output", {}, Field::Kind::output}),
+    visit(common({"json", "FILE", "Results", "File for the results as JSON; - is standard output", {}, Field::Kind::output}),
           self.json);
+    ReportFiles::each_field(self.pictures, visit);
   }
   void check(const Given& given) const;
   Outcome run(const Caller& caller);

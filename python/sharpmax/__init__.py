@@ -6,7 +6,7 @@
 Takes NumPy arrays, torch tensors and JAX arrays in CPU memory without copying them, and answers in kind. Torch
 tensors on other devices are computed there, by PyTorch operations.
 sharpmax.torch, sharpmax.jax and sharpmax.hf (Transformers) have what only these libraries need; retrieve(),
-audit(), bound(), fix() ... are the jobs of the command line, and load_model() opens a model to run.
+audit(), bound(), fix(), train() ... are the jobs of the command line, and load_model() opens a model to run.
 """
 
 import typing
@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
         perplexity,
         report,
         retrieve,
+        train,
     )
 
 __version__ = version = _core.version
@@ -60,6 +61,7 @@ __all__ = [
     "report",
     "retrieve",
     "targets",
+    "train",
     "version",
 ]
 

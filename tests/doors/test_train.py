@@ -62,13 +62,14 @@ def test_the_json_has_what_its_schema_promises(tmp_path):
     assert all(s["seeds"] == 2 and s["answers"] >= 128 for s in found["summary"])
 
 
-def test_the_text_fits_80_columns_and_ends_in_a_verdict(tmp_path):
+def test_the_text_fits_80_columns_and_begins_with_a_verdict(tmp_path):
     text = done(*TINY, cwd=tmp_path).stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "Arm softmax" in text and "softmax (own)" in text and "dispersion" in text and "answers" in text
     assert "40 steps" in text  # the training length stands beside the numbers
-    verdict = " ".join(text.split("\n\n")[-1].split())
-    assert re.match(r"Trained on at most 16 items of lookup for 40 steps, arm softmax answers [\d.]+ % at 64 items\.", verdict)
+    verdict = " ".join(text.split("\n\n")[0].split())
+    assert re.match(r"Trained on at most 16 items of lookup \(40 steps of training, last loss [\d.]+, 1 seed\), "
+                    r"arm softmax answers [\d.]+ % at 64 items; guessing gives 25.0 %\.", verdict), verdict
 
 
 @pytest.mark.parametrize("flag", ["--help", "--help-all"])
@@ -220,6 +221,14 @@ def test_a_model_with_two_tokens_in_a_place_is_refused_in_words(tmp_path):
     model = tmp_path / "train-lookup" / "models" / "softmax-0"
     finished = subprocess.run([BINARY, "bound", model], capture_output=True, text=True)
     assert finished.returncode != 0 and "tokens_per_place is 2; only models with one token per place run here" in finished.stderr
+
+
+def test_page_and_figures_are_those_of_the_report(tmp_path):
+    done(*TINY, "--json", "r.json", "-o", "a.html", "--figures", "f", cwd=tmp_path)
+    other("report", "r.json", "-o", "b.html", "--figures", "g", cwd=tmp_path)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    assert {p.name for p in (tmp_path / "f").iterdir()} == {"accuracy.svg", "accuracy-ssmax.svg", "failure.svg"}
+    assert all((tmp_path / "g" / p.name).read_bytes() == p.read_bytes() for p in (tmp_path / "f").iterdir())
 
 
 SMALL = ("--width", 16, "--head-width", 8, "--steps", 30, "--batch", 4, "--arms", "softmax")

@@ -94,8 +94,19 @@ Json inspected() {
     "check": {"tensors": 1, "not_checked": 0, "bad": [{"name": "blk.0.q", "nan": 1, "infinite": 0, "first": 2}]}})");
 }
 
+Json trained() {
+  return of_a_command("sharpmax.train/1", Json::parse(R"({"settings": {"task": {"task": "lookup", "largest_size": 16}}, "chance": 0.25,
+    "models": [{"arm": "softmax", "seed": 0, "file": "models/softmax-0", "parameters": 9, "steps": 4, "tokens": 99, "loss": 0.5,
+      "loss_curve": [[1, 2.0], [4, 0.5]], "normalizers": ["softmax"]}],
+    "summary": [{"arm": "softmax", "normalizer": "softmax", "own": true, "n": 16, "seeds": 1, "answers": 64, "accuracy": 0.5,
+      "accuracy_low": 0.4, "accuracy_high": 0.6, "dispersion": 0.2, "ranking": 0.2, "averaging": 0.1, "right_weight": 0.5}],
+    "results": [{"arm": "softmax", "normalizer": "softmax", "own": true, "n": 16, "answers": 64, "hard_right_rule_right": 26,
+      "hard_right_rule_wrong": 13, "hard_wrong_rule_right": 6, "hard_wrong_rule_wrong": 19,
+      "heads": [{"layer": 0, "head": 0, "entropy": 1, "peak_weight": 0.5, "right_weight": 0.4}]}]})"));
+}
+
 const std::vector<Json>& every_kind() {
-  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix(), inspected()};
+  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix(), inspected(), trained()};
   return kinds;
 }
 

@@ -180,3 +180,38 @@ def test_a_step_is_torchs_clipping_and_adamw(tmp_path):
             group["lr"] = RATE * min(1, (i + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * i / STEPS))
         optimizer.step()
     assert clipped, "no step was clipped"
+
+
+@pytest.mark.parametrize("feed_forward", ["gelu", "swiglu"])
+def test_a_saved_model_gives_the_logits_of_the_model_that_was_trained(tmp_path, feed_forward):
+    """The folder as torch runs it, against the folder as sharpmax opens it: heads with and without positions."""
+    sharpmax = pytest.importorskip("sharpmax")
+    sharpmax.train("recall", keys=48, values=5, questions=6, layers=2, width=24, heads=HEADS, local_heads=LOCAL, head_width=WIDTH,
+                   window=WINDOW, feed_forward=feed_forward, steps=20, batch=4, sizes=16, answers=64, arms="ssmax",
+                   directory=tmp_path)
+    folder = tmp_path / "models" / "ssmax-0"
+    saved = safetensors.torch.load_file(folder / "model.safetensors")
+    model = sharpmax.load_model(folder)
+    tokens = model.tokenize("| " + " ".join(f"k{3 * i % 48} v{i % 5}" for i in range(20)) + " | k9")
+    assert len(tokens) == 43 and tokens[:3] == [53, 0, 48] and model.detokenize(tokens).endswith("| k9")
+    names = {"attention_norm": "input_layernorm", "query": "self_attn.q_proj", "attention_out": "self_attn.o_proj",
+             "feed_forward_norm": "post_attention_layernorm", "down": "mlp.down_proj"}
+
+    def part(i):
+        def found(name):
+            of = lambda tensor: saved[f"model.layers.{i}.{tensor}.weight"].double()  # noqa: E731
+            if name == "key_value":
+                return torch.cat((of("self_attn.k_proj"), of("self_attn.v_proj")))
+            if name == "up" and feed_forward == "swiglu":
+                return torch.cat((of("mlp.gate_proj"), of("mlp.up_proj")))
+            return of(names.get(name, "mlp.up_proj"))
+        return found
+
+    x = saved["model.embed_tokens.weight"].double()[torch.tensor([tokens])]
+    for i in range(2):
+        x = layer(x, part(i), lambda scores, _: torch.softmax(scores, -1), None, feed_forward)
+    x = torch.nn.functional.rms_norm(x, x.shape[-1:], saved["model.norm.weight"].double(), 1e-6)
+    wanted = x[0] @ saved["lm_head.weight"].double().T + saved["lm_head.bias"].double()
+    found = torch.from_numpy(model.logits(tokens, cache="float32")).double()
+    assert (found - wanted).abs().max() <= 1e-4 * wanted.abs().max()
+    assert (saved["lm_head.bias"] == torch.tensor([-100.0] * 48 + [0.0] * 5 + [-100.0])).all()

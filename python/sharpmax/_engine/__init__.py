@@ -11,7 +11,8 @@ from ._perplexity import PerplexityResult
 from ._result import Result, load_result, report
 from ._retrieve import RetrievalResult
 from ._tables import Table
-from ._verbs import audit, bound, fit, fix, generate, inspect, perplexity, retrieve
+from ._train import TrainResult
+from ._verbs import audit, bound, fit, fix, generate, inspect, perplexity, retrieve, train
 
 __all__ = [
     "AnalysisResult",
@@ -28,6 +29,7 @@ __all__ = [
     "Result",
     "RetrievalResult",
     "Table",
+    "TrainResult",
     "audit",
     "bound",
     "fit",
@@ -39,4 +41,5 @@ __all__ = [
     "perplexity",
     "report",
     "retrieve",
+    "train",
 ]

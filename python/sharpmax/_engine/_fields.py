@@ -86,6 +86,19 @@ VERBS = (
     Verb("generate", "run", "GenerateResult", ("model", "prompt"), ("model",), """\
         Lets a model continue a prompt, under any normalizer. `Model.stream()` returns the text as it comes.
         """),
+    Verb("train", "train", "TrainResult", ("task",), ("task",), """\
+        Trains small transformers on a task that grows, on at most 16 items, and tests the same weights on many more
+        under every normalizer.
+
+        Everything is kept in the directory of the run as it comes. A run that was interrupted goes on with
+        ``resume=True`` to the same results.
+
+        >>> import sharpmax, tempfile
+        >>> run = sharpmax.train("lookup", arms="softmax", keys=80, values=4, width=16, head_width=8, steps=20,
+        ...                      batch=4, sizes=[16, 64], answers=64, directory=tempfile.mkdtemp())
+        >>> sorted(run.accuracy["softmax"]["own"])
+        [16, 64]
+        """),
 )  # fmt: skip
 
 
@@ -154,6 +167,7 @@ from ._inspect import InspectResult
 from ._perplexity import PerplexityResult
 from ._progress import Progress
 from ._retrieve import RetrievalResult
+from ._train import TrainResult
 from ._verb import ModelLike, NormalizerLike, NormalizerTable, Path
 '''
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import typing
 
 from .. import _core
@@ -18,6 +19,7 @@ from ._progress import Progress  # noqa: F401
 from ._result import result_class
 from ._retrieve import RetrievalResult
 from ._run import run
+from ._train import TrainResult
 from ._verb import Model, ModelLike, NormalizerLike, NormalizerTable, Path  # noqa: F401
 
 
@@ -40,6 +42,10 @@ def _made(verb: Verb) -> typing.Callable[..., typing.Any]:
         if isinstance(result, RetrievalResult) and given.get("head") is None:
             directory = given.get("directory") or f"retrieve-{given.get('preset') or 'quick'}"
             result.directory = os.path.abspath(os.fsdecode(directory))
+        if isinstance(result, TrainResult):
+            result.directory = os.path.abspath(
+                os.fsdecode(given.get("directory") or f"train-{pathlib.PurePath(result.task).stem}".replace(":", "-"))
+            )
         return result
 
     call.__name__ = call.__qualname__ = verb.name

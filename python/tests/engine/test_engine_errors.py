@@ -126,7 +126,16 @@ def test_files_of_results_that_are_none(tmp_path):
     ]:
         path.write_text(text)
         refused(ValueError, sentence, sharpmax.load_result, path)
-    for schema in ("retrieval/1", "fit/1", "perplexity/1", "inspect/1", "bound.spread/1", "bound.model/1", "fix/1"):
+    for schema in (
+        "retrieval/1",
+        "fit/1",
+        "perplexity/1",
+        "inspect/1",
+        "bound.spread/1",
+        "bound.model/1",
+        "fix/1",
+        "train/1",
+    ):
         for rest in ("", ', "settings": 3, "heads": 3, "sizes": "x", "architecture": [], "answer": null'):
             path.write_text(f'{{"schema": "sharpmax.{schema}"{rest}}}')
             refused(

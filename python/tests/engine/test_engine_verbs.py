@@ -90,6 +90,28 @@ def test_training_options_reach_the_training(tmp_path):
     assert run.data["settings"]["heat_map_sets"] == 2 and run.normalizers == ["softmax", "ssmax"]
 
 
+def test_a_training_of_small_transformers(tmp_path):
+    keywords = dict(
+        keys=80, values=4, width=16, head_width=8, steps=20, batch=4, sizes=[8, 64], answers=64, arms="ssmax"
+    )
+    run = sharpmax.train("lookup", directory=tmp_path / "run", **keywords)
+    words = "train lookup --keys 80 --values 4 --arms ssmax --width 16 --head-width 8 --steps 20 --batch 4 --sizes 8,64"
+    data, printed = by_command(tmp_path, *shlex.split(words), "--answers", 64, "--directory", tmp_path / "other")
+    changing = (*CHANGING, "training_seconds", "testing_seconds")
+    assert {k: v for k, v in run.data.items() if k not in changing} == {
+        k: v for k, v in data.items() if k not in changing
+    }
+    assert str(run) == printed.replace(str(tmp_path / "other"), str(tmp_path / "run"))
+    assert run.arms == ["ssmax"] and run.sizes == [8, 64] and run.steps == {"ssmax": 20} and run.task == "lookup"
+    assert set(run.accuracy["ssmax"]) == {"own", *data["settings"]["test"]["normalizers"]}
+    assert os.path.exists(run.model_files["ssmax", 0]) and "20 steps" in run.headline()
+    assert run.table().columns[:3] == ["arm", "normalizer", "steps"]
+    with pytest.raises(ValueError, match="there is no 'sharpness' in the summary"):
+        run.summary("sharpness")
+    with pytest.raises(ValueError, match="there is no task 'lokup'"):
+        sharpmax.train("lokup")
+
+
 def test_an_audit_by_length(tiny, tmp_path):
     found = sharpmax.audit(tiny, tiny / "text.txt", lengths=[32, 64], threshold=0.2)
     words = ["audit", tiny, "--text", tiny / "text.txt", "--lengths", "32,64", "--threshold", 0.2]

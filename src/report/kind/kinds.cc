@@ -12,6 +12,7 @@ namespace sharpmax::report {
 
 View inspect_view(const Json& results);  // inspect.cc
 View fit_view(const Json& results);      // fit.cc
+View train_view(const Json& results);    // train.cc
 
 namespace {
 
@@ -25,6 +26,7 @@ constexpr Kind kKinds[] = {
     {"sharpmax.perplexity/1", perplexity_view, compare_losses},
     {"sharpmax.inspect/1", inspect_view, nullptr},
     {"sharpmax.fit/1", fit_view, nullptr},
+    {"sharpmax.train/1", train_view, nullptr},
 };
 
 std::string known() {

@@ -49,7 +49,7 @@ std::string text_of(std::int64_t value) { return std::to_string(value); }
 template <class Number>
 std::string list(const std::vector<Number>& values) {
   std::string text = "[";
-  for (const Number value : values) text += (text.size() > 1 ? " " : "") + text_of(value);
+  for (const Number value : values) text.append(text.size() > 1 ? " " : "").append(text_of(value));
   return text + "]";
 }
 std::string pair(std::int64_t a, std::int64_t b) { return fmt::format("({}, {})", a, b); }

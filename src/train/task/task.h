@@ -102,14 +102,14 @@ class Task {
   virtual std::int64_t content(std::int64_t n) const { return n; }
   virtual void draw(std::int64_t n, Asking asking, Draw& draw, const Sequence& out) const = 0;
   // A token as a word, and the token that stands for an answer, for tasks with one token per place.
-  virtual std::string token_text(std::int32_t token) const { return "t" + std::to_string(token); }
+  virtual std::string token_text(std::int32_t token) const { return std::string("t").append(std::to_string(token)); }
   virtual std::int32_t token_of_answer(std::int32_t answer) const { return answer; }
 };
 
 // Words of a vocabulary of keys, values and a bar: k17, v3, |.
 inline std::string key_or_value(std::int64_t token, const TaskSettings& settings) {
-  if (token < settings.keys) return "k" + std::to_string(token);
-  return token < settings.keys + settings.values ? "v" + std::to_string(token - settings.keys) : "|";
+  if (token < settings.keys) return std::string("k").append(std::to_string(token));
+  return token < settings.keys + settings.values ? std::string("v").append(std::to_string(token - settings.keys)) : "|";
 }
 
 // A task with a name, and how it is trained and tested if nobody says otherwise.

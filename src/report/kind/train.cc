@@ -1,0 +1,399 @@
+// The view of `sharpmax train`: small transformers trained on few items and tested on many, and why they fail or hold.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "report/kind/kinds.h"
+#include "report/kind/reading.h"
+#include "report/svg/figures.h"
+#include "report/view/axes.h"
+#include "report/view/looks.h"
+
+namespace sharpmax::report {
+
+View train_view(const Json& results);
+
+namespace {
+
+constexpr Format kShare{Format::percent}, kCount{Format::count};
+constexpr std::string_view kHard = "hard";
+
+struct Outcome {
+  const char* field;
+  Paint paint;
+  const char* name;
+};
+constexpr Outcome kOutcomes[] = {
+    {"hard_right_rule_right", Paint::green, "both right"},
+    {"hard_wrong_rule_right", Paint::sky, "only the normalizer right: averaging helped"},
+    {"hard_right_rule_wrong", Paint::vermillion, "only hard attention right: dispersion"},
+    {"hard_wrong_rule_wrong", Paint::grey, "both wrong: ranking"},
+};
+
+std::string share_of(const Json& row, const char* name) { return formatted(kShare, number_at(row, name)); }
+
+// A normalizer as it was tested; that of the training has values of its own, so it is told from its namesake.
+struct Rule {
+  std::string text;
+  bool own = false;
+  bool operator==(const Rule&) const = default;
+  std::string name() const { return text + (own ? " (own)" : ""); }
+  std::string short_name() const { return family_of(text) + (own ? " (own)" : ""); }
+};
+
+Rule rule_of(const Json& row) { return {text_at(row, "normalizer"), truth_at(row, "own")}; }
+
+class TrainRows {
+ public:
+  explicit TrainRows(const Json& results) : results_(results) {
+    for (const Json& row : results.at("summary")) {
+      add_once(arms_, text_at(row, "arm"));
+      add_once(texts_, text_at(row, "normalizer"));
+      add_once(sizes_, size_at(row, "n"));
+    }
+    std::sort(sizes_.begin(), sizes_.end());
+    looks_ = looks_of(texts_);
+  }
+
+  const Json& results() const { return results_; }
+  const std::vector<std::string>& arms() const { return arms_; }
+  const std::vector<double>& sizes() const { return sizes_; }
+  double chance() const { return results_.at("chance").get<double>(); }
+  double trained() const { return results_.at("settings").at("task").at("largest_size").get<double>(); }
+  std::string task() const { return text_at(results_.at("settings").at("task"), "task"); }
+
+  std::vector<Rule> rules(const std::string& arm) const {
+    std::vector<Rule> found;
+    for (const Json& row : results_.at("summary"))
+      if (row.at("arm") == arm) add_once(found, rule_of(row));
+    return found;
+  }
+  const Json* row(const std::string& arm, const Rule& rule, double n) const {
+    for (const Json& row : results_.at("summary"))
+      if (row.at("n") == n && row.at("arm") == arm && rule_of(row) == rule) return &row;
+    return nullptr;
+  }
+  // Own normalizers are dashed, since a member of the family may be drawn beside them.
+  Look look(const Rule& rule) const {
+    const auto found = std::find(texts_.begin(), texts_.end(), rule.text);
+    Look look = looks_[static_cast<std::size_t>(found - texts_.begin())];
+    if (rule.own && family_of(rule.text) != "softmax") look.dash = kDashed;
+    return look;
+  }
+
+ private:
+  const Json& results_;
+  std::vector<std::string> arms_, texts_;
+  std::vector<double> sizes_;
+  std::vector<Look> looks_;
+};
+
+// Of one arm: how many models, how long, how well.
+std::string training_words(const Json& results, const std::string& arm) {
+  double models = 0.0, steps = 0.0, loss = 0.0;
+  for (const Json& model : results.at("models")) {
+    if (model.at("arm") != arm) continue;
+    models += 1.0;
+    steps = model.at("steps").get<double>();
+    loss += number_at(model, "loss").value_or(0.0);
+  }
+  return fmt::format("{} of training, last loss {}, {}", plural(steps, "step"), decimal(models > 0.0 ? loss / models : 0.0),
+                     plural(models, "seed"));
+}
+
+// The best at the largest size but hard attention, which is a ceiling to compare with.
+const Json* best_row(const TrainRows& rows, const std::string& arm, double n) {
+  const Json* best = nullptr;
+  for (const Rule& rule : rows.rules(arm)) {
+    const Json* row = rows.row(arm, rule, n);
+    if (!row || family_of(rule.text) == kHard) continue;
+    if (!best || number_at(*row, "accuracy") > number_at(*best, "accuracy")) best = row;
+  }
+  return best;
+}
+
+const Json* own_row(const TrainRows& rows, const std::string& arm, double n) {
+  for (const Rule& rule : rows.rules(arm))
+    if (rule.own) return rows.row(arm, rule, n);
+  return nullptr;
+}
+
+void add_verdict(View& view, const TrainRows& rows) {
+  const std::string& arm = rows.arms().front();
+  const double n = rows.sizes().back();
+  const Json *own = own_row(rows, arm, n), *best = best_row(rows, arm, n);
+  if (!own || !best) return;
+  Words words = fmt::format("Trained on at most {} of {} ({}), arm ", plural(rows.trained(), "item"), rows.task(),
+                            training_words(rows.results(), arm));
+  words << code(arm) << fmt::format(" answers {} at {} items; guessing gives {}.", share_of(*own, "accuracy"), count(n), percent(rows.chance()));
+  if (best != own && number_at(*best, "accuracy_low") > number_at(*own, "accuracy_high"))
+    words << std::string(" The same weights under ") << code(family_of(text_at(*best, "normalizer")))
+          << fmt::format(" answer {}.", share_of(*best, "accuracy"));
+  else
+    words << std::string(" No other normalizer on the same weights is surely better.");
+  view.verdict.push_back(std::move(words));
+  const auto tile = [&](const Json& row, const std::string& of) {
+    Words what;
+    what << code(family_of(text_at(row, "normalizer")));
+    view.tiles.push_back({share_of(row, "accuracy"), std::move(what),
+                          fmt::format("arm {}, right at {} items{}", of, count(n), truth_at(row, "own") ? "" : ", the same weights"),
+                          rows.look(rule_of(row)).paint});
+  };
+  tile(*own, arm);
+  if (best != own) tile(*best, arm);
+  const Json* leader = own;
+  std::string leading = arm;
+  for (const std::string& other : rows.arms())
+    if (const Json* row = own_row(rows, other, n); row && number_at(*row, "accuracy") > number_at(*leader, "accuracy")) leader = row, leading = other;
+  if (leader == own) return;
+  Words trained = "Trained as arm ";
+  trained << code(leading) << fmt::format(", a model answers {} there without a change at test.", share_of(*leader, "accuracy"));
+  view.verdict.push_back(std::move(trained));
+  tile(*leader, leading);
+}
+
+// For a terminal: right answers by size, and why at the largest.
+Section arm_section(const TrainRows& rows, const std::string& arm) {
+  constexpr std::size_t kMostSizes = 7;
+  std::vector<double> sizes = rows.sizes();
+  while (sizes.size() > kMostSizes) sizes.erase(sizes.begin() + 1);
+  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}, .rows = {}};
+  for (const double n : sizes) right.columns.push_back({.name = short_count(n), .format = kShare});
+  Table why{.id = "why",
+            .title = "Why",
+            .columns = {{.name = "at " + short_count(sizes.back())}, {.name = "right", .format = kShare}, {.name = "95 % interval"},
+                        {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare},
+                        {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}},
+            .rows = {}};
+  std::vector<Cell> answers{"answers"};
+  for (const double n : sizes) {
+    const Json* row = rows.row(arm, rows.rules(arm).front(), n);
+    const auto asked = row ? number_at(*row, "answers") : std::nullopt;
+    answers.push_back(asked ? Cell(*asked, count(*asked)) : Cell());
+  }
+  for (const Rule& rule : rows.rules(arm)) {
+    std::vector<Cell> cells{rule.short_name()};
+    for (const double n : sizes) {
+      const Json* row = rows.row(arm, rule, n);
+      cells.push_back(row ? Cell(number_at(*row, "accuracy")) : Cell());
+    }
+    right.rows.push_back(std::move(cells));
+    const Json* row = rows.row(arm, rule, sizes.back());
+    if (!row) continue;
+    why.rows.push_back({rule.short_name(), number_at(*row, "accuracy"),
+                        fmt::format("{} to {}", share_of(*row, "accuracy_low"), share_of(*row, "accuracy_high")),
+                        number_at(*row, "dispersion"), number_at(*row, "ranking"), number_at(*row, "averaging"),
+                        number_at(*row, "right_weight")});
+  }
+  right.rows.push_back(std::move(answers));
+  return {"arm-" + as_file_name(arm),
+          fmt::format("Arm {}: right answers (chance {})", arm, percent(rows.chance())),
+          "",
+          {{Note{training_words(rows.results(), arm)}}, {std::move(right)}, {std::move(why)}},
+          /*brief=*/true,
+          /*page=*/false};
+}
+
+constexpr const char* kWhyNote =
+    "dispersion: hard attention on the same weights is right and the normalizer wrong; ranking: both are wrong; averaging: the normalizer is "
+    "right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
+
+Curve accuracy_curve(const TrainRows& rows, const std::string& arm, const Rule& rule) {
+  Curve curve{.name = rule.name(), .look = rows.look(rule), .points = {}, .format = kShare, .code = true};
+  for (const double n : rows.sizes())
+    if (const Json* row = rows.row(arm, rule, n))
+      if (const auto value = number_at(*row, "accuracy"))
+        curve.points.push_back({n, *value, number_at(*row, "accuracy_low"), number_at(*row, "accuracy_high")});
+  return curve;
+}
+
+Section accuracy_section(const TrainRows& rows) {
+  Choice choice{"Arm", Choice::Style::radio, 0, "arm", {}};
+  for (const std::string& arm : rows.arms()) {
+    Chart chart{.title = fmt::format("Accuracy against size, arm {}", arm),
+                .subtitle = fmt::format("Share of right answers of {}, trained on at most {} items: {}. Bands are 95\u00a0% intervals.",
+                                        rows.task(), count(rows.trained()), training_words(rows.results(), arm)),
+                .across = size_axis("items", rows.sizes()),
+                .up = share_axis("accuracy"),
+                .curves = {},
+                .reference = Reference{.name = "chance", .points = {}}};
+    chart.across.format = kCount;
+    chart.across.symbol = "n";
+    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(), {}, {}});
+    std::vector<Rule> rules = rows.rules(arm);
+    std::stable_partition(rules.begin(), rules.end(), [](const Rule& rule) { return family_of(rule.text) == kHard; });
+    for (const Rule& rule : rules) chart.curves.push_back(accuracy_curve(rows, arm, rule));
+    chart.figure = "accuracy" + (arm == rows.arms().front() ? "" : "-" + as_file_name(arm));
+    chart.id = chart.figure + "-chart";
+    choice.options.push_back({arm, {{std::move(chart)}}});
+  }
+  return {"accuracy", "Accuracy against size", "The same weights serve every normalizer of an arm. All arms are tested on the same sequences.",
+          {{std::move(choice)}}};
+}
+
+Bars failure_bars(const TrainRows& rows, const std::string& arm, const Rule& rule) {
+  Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), arm),
+            .subtitle = "Hard attention on the same weights splits the answers.",
+            .described = {}, .legend = {},
+            .across = share_axis("share of answers"),
+            .beside = {"right", "dispersion", "ranking"},
+            .bars = {}, .mark = {}};
+  for (const Outcome& outcome : kOutcomes) bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
+  for (const double n : rows.sizes()) {
+    double answers = 0.0, of[std::size(kOutcomes)] = {};
+    for (const Json& row : rows.results().at("results")) {
+      if (row.at("arm") != arm || row.at("n") != n || rule_of(row) != rule) continue;
+      answers += row.at("answers").get<double>();
+      for (std::size_t k = 0; k < std::size(kOutcomes); ++k) of[k] += row.at(kOutcomes[k].field).get<double>();
+    }
+    if (!(answers > 0.0)) continue;
+    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}, .low = {}, .high = {}};
+    for (std::size_t k = 0; k < std::size(kOutcomes); ++k) bar.pieces.push_back({of[k] / answers, kOutcomes[k].paint});
+    bar.beside = {percent((of[0] + of[1]) / answers), percent(of[2] / answers), percent(of[3] / answers)};
+    bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0], bar.beside[1], bar.beside[2]);
+    bars.bars.push_back(std::move(bar));
+  }
+  return bars;
+}
+
+Section failure_section(const TrainRows& rows) {
+  Choice arms{"Arm", Choice::Style::select, 0, "", {}};
+  for (const std::string& arm : rows.arms()) {
+    Choice rules{"Normalizer", Choice::Style::select, 0, "failing", {}};
+    for (const Rule& rule : rows.rules(arm)) {
+      if (family_of(rule.text) == kHard) continue;
+      Bars bars = failure_bars(rows, arm, rule);
+      if (bars.bars.empty()) continue;
+      const bool first = arm == rows.arms().front() && rules.options.empty();
+      bars.id = "failure-bars";
+      bars.figure = first ? "failure" : "";
+      rules.options.push_back({rule.name(), {{std::move(bars), first ? 0 : 2, "why other arms and normalizers fail"}}});
+    }
+    if (!rules.options.empty()) arms.options.push_back({arm, {{std::move(rules)}}});
+  }
+  Section section{"failure", "Why it fails",
+                  "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight was dispersed. "
+                  "Where both are wrong, the scores rank a wrong place first. Where only the normalizer is right, averaging helped.",
+                  {}};
+  if (!arms.options.empty()) section.items.push_back({std::move(arms)});
+  return section;
+}
+
+// Means over the seeds of one arm, normalizer, size, layer and head.
+Section heads_section(const TrainRows& rows) {
+  Table table{.id = "all-heads",
+              .title = "Heads that see everything, at the asked places",
+              .columns = {{.name = "arm", .code = true}, {.name = "normalizer", .code = true}, {.name = "n", .format = kCount},
+                          {.name = "layer", .format = kCount}, {.name = "head", .format = kCount}, {.name = "entropy", .format = fixed_to(3)},
+                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)}},
+              .rows = {}, .tall = true,
+              .filters = {"arm", "normalizer"}};
+  for (const std::string& arm : rows.arms())
+    for (const Rule& rule : rows.rules(arm))
+      for (const double n : rows.sizes()) {
+        struct Sum {
+          double entropy = 0.0, peak = 0.0, right = 0.0, seeds = 0.0, with_place = 0.0;
+        };
+        std::map<std::pair<double, double>, Sum> sums;  // by layer and head
+        for (const Json& row : rows.results().at("results")) {
+          if (row.at("arm") != arm || row.at("n") != n || rule_of(row) != rule) continue;
+          for (const Json& head : row.at("heads")) {
+            Sum& sum = sums[{head.at("layer").get<double>(), head.at("head").get<double>()}];
+            sum.entropy += number_at(head, "entropy").value_or(0.0);
+            sum.peak += number_at(head, "peak_weight").value_or(0.0);
+            sum.seeds += 1.0;
+            if (const auto right = number_at(head, "right_weight")) sum.right += *right, sum.with_place += 1.0;
+          }
+        }
+        for (const auto& [at, sum] : sums)
+          table.rows.push_back({arm, rule.name(), n, at.first, at.second, sum.entropy / sum.seeds, sum.peak / sum.seeds,
+                                sum.with_place > 0.0 ? Cell(sum.right / sum.with_place) : Cell()});
+      }
+  Section section{"heads", "By layer and head",
+                  "Entropy in nats, the largest weight, and the weight on the place of the answer; means over questions and seeds.", {}};
+  if (!table.rows.empty()) section.items.push_back({std::move(table), 1, "numbers by layer and head"});
+  return section;
+}
+
+Section numbers_section(const TrainRows& rows) {
+  Table table{.id = "all-rows",
+              .title = "All numbers",
+              .columns = {{.name = "arm", .code = true}, {.name = "normalizer", .code = true}, {.name = "n", .format = kCount},
+                          {.name = "seeds", .format = kCount}, {.name = "answers", .format = kCount}, {.name = "accuracy", .format = kShare},
+                          {.name = "accuracy low", .format = kShare}, {.name = "accuracy high", .format = kShare},
+                          {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare},
+                          {.name = "averaging", .format = kShare}, {.name = "weight on right", .format = fixed_to(3)}},
+              .rows = {}, .tall = true};
+  for (const Json& row : rows.results().at("summary"))
+    table.rows.push_back({text_at(row, "arm"), rule_of(row).name(), size_at(row, "n"), number_at(row, "seeds"), number_at(row, "answers"),
+                          number_at(row, "accuracy"), number_at(row, "accuracy_low"), number_at(row, "accuracy_high"),
+                          number_at(row, "dispersion"), number_at(row, "ranking"), number_at(row, "averaging"),
+                          number_at(row, "right_weight")});
+  return {"numbers", "All numbers", "", {{std::move(table)}}};
+}
+
+Section training_section(const TrainRows& rows) {
+  Table table{.id = "all-models",
+              .title = "Trained models",
+              .columns = {{.name = "arm", .code = true}, {.name = "seed", .format = kCount}, {.name = "file", .code = true},
+                          {.name = "parameters", .format = kCount}, {.name = "steps", .format = kCount}, {.name = "places read", .format = kCount},
+                          {.name = "last loss", .format = fixed_to(4)}, {.name = "normalizer of the last layer", .code = true}},
+              .rows = {}};
+  Chart chart{.title = "Loss in training",
+              .subtitle = "Mean cross-entropy of an answer, first seed of each arm.",
+              .across = {}, .up = {}, .curves = {},
+              .id = "loss-chart"};
+  std::vector<std::string> drawn;
+  std::vector<double> losses;
+  double steps = 1.0;
+  for (const Json& model : rows.results().at("models")) {
+    const std::string arm = text_at(model, "arm");
+    const Json& normalizers = model.at("normalizers");
+    table.rows.push_back({arm, number_at(model, "seed"), text_at(model, "file"), number_at(model, "parameters"), number_at(model, "steps"),
+                          number_at(model, "tokens"), number_at(model, "loss"),
+                          normalizers.empty() ? Cell() : Cell(last_of(normalizers).get<std::string>())});
+    Curve curve{.name = arm, .look = {nth_paint(drawn.size()), ""}, .points = {}, .marker = Marker::none, .format = fixed_to(3), .code = true};
+    for (const Json& point : model.at("loss_curve"))
+      if (const auto loss = number_in(point.at(1)); loss && *loss > 0.0) {
+        curve.points.push_back({point.at(0).get<double>(), *loss, {}, {}});
+        losses.push_back(*loss);
+        steps = std::max(steps, curve.points.back().at);
+      }
+    if (holds(drawn, arm)) continue;
+    drawn.push_back(arm);
+    chart.curves.push_back(std::move(curve));
+  }
+  chart.across = value_axis("steps", 0.0, steps);
+  chart.across.format = kCount;
+  chart.up = decade_axis("loss, nats per answer", losses);
+  Section section{"training", "How each arm was trained", "", {}};
+  if (!losses.empty()) section.items.push_back({std::move(chart)});
+  if (!table.rows.empty()) section.items.push_back({std::move(table)});
+  return section;
+}
+
+}  // namespace
+
+View train_view(const Json& results) {
+  View view = begun_view(results);
+  view.kind = "small transformers";
+  view.title = "Small transformers";
+  const TrainRows rows(results);
+  view.label = "training, " + rows.task();
+  for (const Json& row : results.at("results")) require_texts(row, {"arm"}), static_cast<void>(size_at(row, "n"));
+  if (rows.arms().empty()) {
+    view.verdict.push_back("These results hold no measurement.");
+    return view;
+  }
+  view.title = fmt::format("{}: trained on at most {} items, tested on up to {}", rows.task(), count(rows.trained()), count(rows.sizes().back()));
+  add_verdict(view, rows);
+  for (const std::string& arm : rows.arms()) view.sections.push_back(arm_section(rows, arm));
+  view.sections.back().items.push_back({Note{kWhyNote}});
+  for (Section& section : std::vector<Section>{accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows),
+                                               training_section(rows)})
+    if (!section.items.empty()) view.sections.push_back(std::move(section));
+  return view;
+}
+
+}  // namespace sharpmax::report
