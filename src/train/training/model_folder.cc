@@ -2,11 +2,14 @@
 // own vocabulary, and normalizers.json with what the normalizer of the training learned.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/numbers.h"
 #include "normalizer/definition.h"
 #include "storage/files.h"
+#include "storage/safetensors.h"
 #include "train/training/trainer.h"
 
 namespace sharpmax::train {
