@@ -97,7 +97,7 @@ struct OptimizerSettings {
     visit(
         Field{"warm_up", "N", kGroup, "Steps in which the learning rate rises (default 100)", range(0, 1e9)},
         a.warm_up, b.warm_up);
-    visit(Field{"learning_rate", "X", kGroup, "Learning rate at its highest (default 0.001)", range(0)},
+    visit(Field{"learning_rate", "X", kGroup, "Learning rate at its highest (default: the task's)", range(0)},
           a.learning_rate, b.learning_rate);
     visit(Field{"weight_decay", "X", kGroup, "Weight decay of matrices, as in AdamW (default 0)", range(0)},
           a.weight_decay, b.weight_decay);

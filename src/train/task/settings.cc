@@ -106,6 +106,7 @@ RunSettings settings_of(const TrainRequest& request) {
   run.decoder.hidden = run.decoder.hidden_width();
   check_decoder(run.decoder);
   run.optimizer.steps = kind.steps;
+  run.optimizer.learning_rate = kind.learning_rate;
   place(run.optimizer, request.optimizer);
   if (run.optimizer.beta1 >= 1.0 || run.optimizer.beta2 >= 1.0)
     refuse_settings(fmt::format("{} and {} must be below 1", named("beta1"), named("beta2")));

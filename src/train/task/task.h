@@ -119,6 +119,7 @@ struct TaskKind {
   TaskSettings defaults;
   DecoderSettings decoder;
   std::int64_t steps = 1000;
+  double learning_rate = 1e-3;
   std::vector<std::int64_t> sizes;  // of the tests
   std::unique_ptr<Task> (*make)(const TaskSettings&) = nullptr;
 };
