@@ -134,10 +134,7 @@ LayerWeights find_layer(const Finder& find, const Configuration& c) {
   const PartNames& names = find.names();
   const Presence bias = find.architecture().feed_forward_bias;
   LayerWeights layer;
-  if (c.norm_before) {
-    layer.attention_norm = find.norm(names.attention_norm, c.width);
-    layer.feed_forward_norm = find.norm(names.feed_forward_norm, c.width);
-  }
+  if (c.norm_before) layer.attention_norm = find.norm(names.attention_norm, c.width);
   layer.query_key_value = find_query_key_value(find, c);
   if (c.query_key_norm != QueryKeyNorm::none) {
     const bool together = c.query_key_norm == QueryKeyNorm::width;
@@ -146,6 +143,7 @@ LayerWeights find_layer(const Finder& find, const Configuration& c) {
   }
   layer.attention_out =
       find.projection(names.attention_out, c.width, c.query_width(), find.architecture().attention_out_bias);
+  if (c.norm_before) layer.feed_forward_norm = find.norm(names.feed_forward_norm, c.width);
   if (!names.gate_up.empty()) {
     layer.inner.push_back(find.projection(names.gate_up, 2 * c.hidden, c.width, bias));
   } else {
