@@ -94,13 +94,14 @@ struct Configuration {
   std::vector<std::int64_t> windows;  // one a layer: how many keys a query sees, itself included; 0: all
   Rope rope;
   std::optional<Rope> window_rope;  // of layers with a window, where theirs is another
-  std::vector<bool> turned;         // one a layer: whether rotary positions enter it
+  std::vector<bool> turned;         // one a layer: whether rotary positions enter it; empty: all
   std::optional<LocalHeads> local;  // empty: all heads of a layer are alike
 
   // Null: no rotary positions enter the head.
   const Rope* rope_of(std::int64_t layer, std::int64_t head) const noexcept {
     const auto at = static_cast<std::size_t>(layer);
-    if (rope.features == 0 || !turned[at] || (local && head >= local->heads)) return nullptr;
+    const bool left_out = !turned.empty() && !turned[at];
+    if (rope.features == 0 || left_out || (local && head >= local->heads)) return nullptr;
     return window_rope && windows[at] > 0 ? &*window_rope : &rope;
   }
   // How many keys a query of a head sees, itself included; 0: all.
