@@ -182,7 +182,7 @@ LOST = {
                    "nothing was saved; with --json FILE finished chunks are saved, and --resume goes on"),
     "audit": (("audit", "my model", "--text", "long.txt", "--block", 1, "--lengths", 4096),
               "nothing was saved; with --json FILE what is read is saved, and --resume goes on"),
-    "analysis": (("audit", "my model", "--text", "long.txt", "--analysis", "all", "--chunks", 16, "--draws", 10_000),
+    "analysis": (("audit", "my model", "--text", "long.txt", "--analysis", "all", "--chunks", 16, "--draws", 300),
                  "an analysis cannot be resumed, and what it measured so far is lost"),
     "bench": (("bench", "--rounds", 1000), "bench has no --resume, and its timings so far are lost"),
     "demo": (("attend", "--demo"), "the demonstration has no --resume, and its rows so far are lost"),

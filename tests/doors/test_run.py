@@ -129,7 +129,8 @@ def test_models_that_cannot_run_are_refused(folder, tmp_path):
         "width": (become(hidden_size=16, head_dim=8), "was expected"),
         "text": (become(num_hidden_layers="2"), "must be a whole number"),
         "activation": (become(hidden_act="relu"), "'relu'"),
-        "rope": (become(rope_parameters={"rope_type": "longrope", "rope_theta": 1e4}), "'longrope'"),
+        "rope": (become(rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4}), "'dynamic'"),
+        "longrope": (become(rope_parameters={"rope_type": "longrope", "rope_theta": 1e4}), "long_factor has 0 numbers"),
     }
     for name, (change, words) in cases.items():
         model = copy_with(folder, tmp_path / name, change)

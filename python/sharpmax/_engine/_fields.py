@@ -138,7 +138,9 @@ def _described(field: Field, width: int) -> str:
     known = field["domain"]
     meaning = field["meaning"] + (f" [{known}]" if known and "or" not in known.split() else "")
     indent = " " * (width + 2)
-    return textwrap.fill(meaning, 100, initial_indent=field["name"].ljust(width) + "  ", subsequent_indent=indent)
+    return textwrap.fill(
+        meaning, 100, initial_indent=field["name"].ljust(width) + "  ", subsequent_indent=indent, break_on_hyphens=False
+    )
 
 
 def docstring_of(verb: Verb, fields: typing.Sequence[Field]) -> str:

@@ -83,7 +83,7 @@ def _moved(mask: CompactMask, *args: typing.Any, **kwargs: typing.Any) -> Compac
     if device is None or device == mask.device:
         return mask
     parts = {name: getattr(mask.plan, name) for name in ("padding", "written_out")}
-    there = {name: None if part is None else part.to(device) for name, part in parts.items()}
+    there: dict[str, typing.Any] = {name: None if part is None else part.to(device) for name, part in parts.items()}
     plan = dataclasses.replace(mask.plan, **there)
     return CompactMask.make(plan, tuple(mask.shape), lambda: mask.write_out().to(device), device)
 
