@@ -84,8 +84,8 @@ def attend(
     wanted = empty_statistics(call.query, rows_of(query), call.key.shape[2], wishes)
     answer = four(out)
     if _fused.takes(call, masks, lengths, wishes):
-        answer[...], found = _fused.attend(call, masks, wishes)
-        for name, rows in found.items():
+        answer[...], by_kernel = _fused.attend(call, masks, wishes)
+        for name, rows in by_kernel.items():
             wanted[name].copy_(rows)
         return out, wanted
     values = _Values(call)
