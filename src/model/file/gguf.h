@@ -78,6 +78,8 @@ struct GgufPart {
 class GgufFile {
  public:
   explicit GgufFile(const std::filesystem::path& path, ForeignTypes foreign = ForeignTypes::refuse);
+  GgufFile(GgufFile&&) noexcept = default;
+  GgufFile& operator=(GgufFile&&) noexcept = default;
 
   const std::string& name() const noexcept { return name_; }
   std::uint32_t version() const noexcept { return header_.version; }
