@@ -10,7 +10,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
 
 
 def pinned_environment(threads):
-    """Of a contender's process. Threads that wait sleep, so that the next contender need not be kept waiting."""
+    """What a contender's process gets. Threads that wait sleep, so that the next contender need not be kept waiting."""
     environment = dict(os.environ)
     environment.update(
         OMP_NUM_THREADS=str(threads),

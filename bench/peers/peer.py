@@ -33,7 +33,7 @@ class BasePeer:
         return np.asarray(result)
 
     def as_arrays(self, result):
-        """Of gradients three, of a forward one. What comes beside the latter is the peer's own affair: as_array drops it."""
+        """Three for gradients, one for a forward. What comes beside the latter is the peer's own affair: as_array drops it."""
         if isinstance(result, (tuple, list)) and len(result) == 3:
             return tuple(self.as_array(part) for part in result)
         return (self.as_array(result),)

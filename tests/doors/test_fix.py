@@ -99,7 +99,7 @@ def test_losses_are_those_of_perplexity(words, folder, tmp_path):
 
 
 def test_right_answers_are_those_that_run_gives(words, folder):
-    """Of all questions, under nothing: a question is right where the greedy text begins with the answer as a word."""
+    """All questions, under nothing: a question is right where the greedy text begins with the answer as a word."""
     right = {}
     for line in TASK.split("\n")[:-1]:
         question = json.loads(line)

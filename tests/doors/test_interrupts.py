@@ -239,7 +239,7 @@ def test_what_cannot_be_resumed_says_what_is_lost(folder, head, kind):
 
 
 def test_an_audit_saves_the_lengths_that_it_read(folder, tmp_path):
-    """Of an excerpt that it was in the middle of: without an interrupt they would be saved at its end."""
+    """The heads of an excerpt that it was in the middle of: without an interrupt they would be saved at its end."""
     words = ("audit", "my model", "--text", "long.txt", "--lengths", "32,64,1024", "--excerpts", 1, "--block", 1, "--threads", 1)
     cut, whole = tmp_path / "cut.json", tmp_path / "whole.json"
     command = OnATerminal(*words, "--json", cut, cwd=folder)

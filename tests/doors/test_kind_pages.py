@@ -344,7 +344,7 @@ def test_hostile_strings_are_shown_and_do_nothing(browser, synthetic, kind):  # 
 
 
 def test_what_does_not_fit_is_left_out_and_said(browser, synthetic):  # noqa: F811
-    """Of the kinds that grow; tests/hostile/report_kinds.cc has all of them."""
+    """The kinds that grow; tests/hostile/report_kinds.cc has all of them."""
     read, tried = synthetic_kinds.losses(), synthetic_kinds.fix(layers=32, heads=32)
     source = random.Random(5)
     read["chunks"] = [{"first": 3 * i, "likeliest": 1, "losses": [source.random(), source.random()]} for i in range(40_000)]

@@ -238,7 +238,7 @@ WRONG = (
 
 
 def lines_with_type_errors(python, folder, program):
-    """Of a user's program, checked in the environment where the wheel is."""
+    """The types of a user's program, checked in the environment where the wheel is."""
     (folder / "program.py").write_text(program)
     done = run(sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "--cache-dir",
                folder / "cache", "program.py", cwd=folder, env=clean_environment(), check=False)

@@ -132,7 +132,7 @@ def require(holds, what):
 
 
 def vocab_only_offset(defaults):
-    """Of the switches at the end of llama_model_params only use_extra_bufts is on; before it stand
+    """Among the switches at the end of llama_model_params only use_extra_bufts is on; before it stand
     vocab_only and check_tensors. Loading checks that it was the right one."""
     require(defaults.at(16, "i") == -1 and defaults.at(20, "i") == 1, "n_gpu_layers, split_mode are not -1, 1")
     switches = bytes(defaults)[64:80]

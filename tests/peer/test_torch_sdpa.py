@@ -107,7 +107,7 @@ def test_left_padding_gives_zero_rows_and_zero_gradients_not_nan(blank):
 
 
 def torchs_gradients(dtype, tensors, d_out, causal, grouped, seed=None):
-    """Of query, key and value, by autograd; with a seed, computed with the features in another order."""
+    """Those of query, key and value, by autograd; with a seed, computed with the features in another order."""
     leaves = differentiable(dtype, *tensors)
     features = tensors[0].shape[-1]
     order = torch.arange(features)

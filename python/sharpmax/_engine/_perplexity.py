@@ -31,7 +31,7 @@ class PerplexityResult(ReportedResult):
 
     @property
     def losses(self) -> typing.List[np.ndarray]:
-        """Of every chunk of the text, a float32 array with the loss of each token but the first."""
+        """For every chunk of the text, a float32 array with the loss of each token but the first."""
         return [np.array(chunk["losses"], np.float32) for chunk in self.data["chunks"]]
 
     def headline(self) -> str:

@@ -18,7 +18,7 @@ class Rows:
 
 
 def _count(mask: torch.Tensor, padding: torch.Tensor | None = None) -> Rows:
-    """Of a mask [batch, head or 1, query, key] that came as numbers."""
+    """The rows of a mask [batch, head or 1, query, key] that came as numbers."""
     if mask.dtype != torch.bool:
         mask = mask > torch.finfo(mask.dtype).min / 2
     return Rows(mask[:, 0].sum(-1).cpu(), padding, mask[:, 0, :, 0].cpu())
@@ -51,7 +51,7 @@ def _padding_rows(plan: MaskPlan, queries: int) -> torch.Tensor | None:
 
 
 def rows_seen(call: Call) -> Rows:
-    """Of one attention call. Its plan knows; a mask that came as numbers is counted."""
+    """The rows of one attention call. Its plan knows; a mask that came as numbers is counted."""
     plan, mask = call.plan, call.options["attn_mask"]
     queries, keys = call.query.shape[2], call.key.shape[2]
     if plan is None:

@@ -112,7 +112,7 @@ class Watch:
 
     @property
     def names(self) -> list[str]:
-        """Of the attention modules, as model.named_modules() has them."""
+        """The attention modules' names, as model.named_modules() has them."""
         return [layer.name for layer in self._layers]
 
     @property

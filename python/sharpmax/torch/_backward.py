@@ -44,7 +44,7 @@ def _heads_of(tensor: Tensor) -> int:
 
 
 def _saved_temperature(saved: typing.Any) -> Tensor | None:
-    """Of (out, stats) or (out, log_partition, temperature)."""
+    """What (out, stats) or (out, log_partition, temperature) hold of it."""
     if saved is None:
         return None
     found: Tensor | None = saved[2] if len(saved) == 3 else getattr(saved[-1], "temperature", None)

@@ -17,7 +17,7 @@ QUERY, KEY, VALUE = tensors((2, 4, 5, 8), (2, 4, 7, 8), (2, 4, 7, 8))
 
 
 def on_cuda():
-    """Of a device that this machine need not have."""
+    """A tensor of a device that this machine need not have."""
     with torch._subclasses.FakeTensorMode():
         return torch.empty(2, 4, 5, 8, device="cuda:0")
 

@@ -291,7 +291,7 @@ def test_half_precision_is_computed_in_float(monkeypatch, dtype):
 
 
 def test_memory_grows_with_the_number_of_keys_only(monkeypatch):
-    """Of 64 times as many scores no array is larger than of some: counted, not timed."""
+    """With 64 times as many scores no array is larger than with some: counted, not timed."""
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
 

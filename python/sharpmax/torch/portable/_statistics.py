@@ -41,7 +41,7 @@ def empty_statistics(like: Tensor, rows: tuple[int, ...], keys: int, wishes: Wis
 
 
 class BlockStatistics:
-    """Of one block; what is never asked for is never computed."""
+    """The statistics of one block; what is never asked for is never computed."""
 
     def __init__(self, scores: Tensor, weighed: Weighed, seen: Seen, signed: bool, queries: int, keys: int):
         self.scores, self.weighed, self.weights, self.seen = scores, weighed, weighed.weights, seen
@@ -95,7 +95,7 @@ class BlockStatistics:
 
     @functools.cached_property
     def _place(self) -> Tensor:
-        """Of the largest within the block; -1 where there is none."""
+        """The largest weight's place within the block; -1 where there is none."""
         return torch.where(self._nothing | self._share.isnan(), -1, self._upright.argmax(-1, keepdim=True))
 
     @functools.cached_property
@@ -116,7 +116,7 @@ class BlockStatistics:
 
     @functools.cached_property
     def _entropy(self) -> Tensor:
-        """Of a softmax by its scores, which takes no logarithm of a weight. Else with the peak apart: sharp rows keep digits."""
+        """A softmax has it by its scores, without a logarithm per weight; others with the peak apart: sharp rows keep digits."""
         share = self._share
         if self.weighed.log_ratios is not None:
             mean = torch.linalg.vecdot(self.weights, self.weighed.log_ratios()).unsqueeze(-1) / self._mass

@@ -25,7 +25,7 @@ _VANISHING = {torch.float32: 110.0, torch.float64: 800.0}  # exp of minus this i
 
 
 class Survey(typing.NamedTuple):
-    """Of a row at one temperature; src/normalizer/softmax_map.h. All [batch, head, query, 1]."""
+    """A row at one temperature; src/normalizer/softmax_map.h. All [batch, head, query, 1]."""
 
     tail: Tensor
     moment: Tensor
@@ -35,7 +35,7 @@ class Survey(typing.NamedTuple):
         return self.tail.log1p() - self.moment / (1.0 + self.tail)
 
     def variance(self) -> Tensor:
-        """Of beta * e under the weights."""
+        """The variance of beta * e under the weights."""
         mean = self.moment / (1.0 + self.tail)
         return (self.square / (1.0 + self.tail) - mean * mean).clamp(min=0.0)
 

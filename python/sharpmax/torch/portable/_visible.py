@@ -28,7 +28,7 @@ def lowest_bias(dtype: torch.dtype) -> float:
 
 @dataclasses.dataclass
 class Seen:
-    """Of one block."""
+    """What one block sees."""
 
     keys: slice  # that any of its queries may see
     parts: list[tuple[slice, Tensor]]  # columns of the block, and what is hidden there: [batch, head, query, key] or 1
@@ -64,7 +64,7 @@ class Seen:
 
 
 class Visibility:
-    """Of one call: what each of its blocks sees."""
+    """What each block of one call sees."""
 
     def __init__(self, masks: Masks, lengths: Lengths, attn_mask: Tensor | None, shape: tuple[int, int], like: Tensor):
         """attn_mask has four dimensions. shape: queries, keys."""
