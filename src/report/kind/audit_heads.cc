@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "report/kind/audit_charts.h"
-#include "report/kind/audit_sketches.h"
 #include "report/view/axes.h"
 #include "sharpmax/error.h"
 

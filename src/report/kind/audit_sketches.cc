@@ -1,5 +1,4 @@
-#include "report/kind/audit_sketches.h"
-
+// What the page may hold of the sketches of heads, in several sizes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "report/kind/audit_charts.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
 

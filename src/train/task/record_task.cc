@@ -1,5 +1,14 @@
-#include "train/task/record_task.h"
-
+// Tasks that are lists of records: a user's own file, and CLRS-Text.
+//
+// A file has JSON lines, each with a size, a prompt and its answer, words between spaces.
+//
+//   {"size": 4, "prompt": "a 3 b 1 c 7 d 2 ? c", "answer": "7"}
+//
+// Every word is a token. An answer of several words is asked word by word. Prompts of one size are filled up at their
+// beginning to the longest. Sizes of the training: one record in five is kept for the test.
+//
+// clrs:NAME is a task of CLRS-Text without traces, at the sizes and seeds of its paper. Numbers, names and marks are
+// tokens.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,6 +23,7 @@
 #include "base/numbers.h"
 #include "storage/files.h"
 #include "train/clrs/clrs_text.h"
+#include "train/task/task.h"
 
 namespace sharpmax::train {
 namespace {

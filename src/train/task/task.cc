@@ -9,7 +9,6 @@
 #include "base/in_quotes.h"
 #include "base/numbers.h"
 #include "normalizer/definition.h"
-#include "train/task/record_task.h"
 #include "train/task/task_list.h"
 
 namespace sharpmax::train {

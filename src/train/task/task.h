@@ -128,6 +128,12 @@ std::span<const TaskKind* const> task_kinds();  // by name
 // Throws RequestError{bad_argument} for an unknown name, with the nearest known one.
 const TaskKind& task_kind(std::string_view name);
 
+// Tasks that are lists of records: a user's own file, and CLRS-Text (record_task.cc). Whether a task's name is that of one;
+// and its kind, for which the file is read, unless it is the one read before. Throws Error{io, bad_file}; RequestError for a
+// task that CLRS-Text has not.
+bool names_records(std::string_view task);
+const TaskKind& record_task_kind(std::string_view name);
+
 // Settings with the defaults of the kind in place of zeros, checked. Throws RequestError{bad_argument}.
 TaskSettings complete(const TaskKind& kind, TaskSettings settings);
 // Throws RequestError{bad_argument} if the task has no sequences of size n.
