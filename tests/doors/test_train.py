@@ -255,6 +255,20 @@ def test_a_task_of_ones_own_is_a_file_of_records(tmp_path):
     other("perplexity", "train-first/models/softmax-0", "--text", "first.jsonl", "--length", 8, cwd=tmp_path)
 
 
+def test_a_changed_file_of_records_is_not_resumed(tmp_path):
+    lines = records([4, 8])
+    (tmp_path / "first.jsonl").write_text("\n".join(lines))
+    done("first.jsonl", *SMALL, cwd=tmp_path)
+    done("first.jsonl", *SMALL, "--resume", cwd=tmp_path)
+    (tmp_path / "first.jsonl").write_text("\n".join(reversed(lines)))  # the same words, sizes and counts
+    assert "records" in refused(2, "first.jsonl", *SMALL, "--resume", cwd=tmp_path)
+
+
+def test_no_training_is_called_so(tmp_path):
+    said = done(*(0 if word == 40 else word for word in TINY), cwd=tmp_path).stdout
+    assert "no training, 1 seed" in said and "nan" not in said
+
+
 @pytest.mark.parametrize("change, words", [
     (lambda lines: lines[:2] + ['{"size": 4, "prompt": "a b"}'], ["line 3: answer is missing"]),
     (lambda lines: lines[:2] + ['{"size": 4, "prompt": "a b", "answer": " "}'], ["line 3: answer is empty"]),

@@ -98,6 +98,7 @@ std::string training_words(const Json& results, const std::string& arm) {
     steps = model.at("steps").get<double>();
     loss += number_at(model, "loss").value_or(0.0);
   }
+  if (steps == 0.0) return fmt::format("no training, {}", plural(models, "seed"));
   return fmt::format("{} of training, last loss {}, {}", plural(steps, "step"), decimal(models > 0.0 ? loss / models : 0.0),
                      plural(models, "seed"));
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/numbers.h"
 #include "job/json_members.h"
@@ -107,6 +108,17 @@ class Testing {
   double done_ = 0.0, total_ = 0.0;
 };
 
+// What a run was begun with. A file of records may change while its name and its counts stay.
+Json begun_with(const RunSettings& settings) {
+  Json json = settings_json(settings);
+  const std::string& task = settings.task.task;
+  if (names_records(task) && std::filesystem::exists(task)) {
+    const std::string text = read_text(std::filesystem::path(task));
+    json["records"] = {{"sha256", sha256_of(std::as_bytes(std::span(text)))}};
+  }
+  return json;
+}
+
 double largest_right_weight(const TrainMeasurement& m) {
   double most = kNaN;
   for (const HeadMeasurement& head : m.heads)
@@ -118,7 +130,7 @@ double largest_right_weight(const TrainMeasurement& m) {
 
 Directory::Directory(const std::filesystem::path& root, const RunSettings& settings, Existing existing)
     : RunDirectory(root,
-                   {.settings = settings_json(settings), .folders = {"checkpoints", "models", "tested"}},
+                   {.settings = begun_with(settings), .folders = {"checkpoints", "models", "tested"}},
                    existing) {
   if (existing != Existing::overwrite) return;
   std::error_code ignored;  // models are folders, which may be of arms that this run has not
