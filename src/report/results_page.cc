@@ -15,7 +15,7 @@ namespace sharpmax::report {
 namespace {
 
 constexpr std::size_t kSetAside = 20'000;   // for names and numbers that every page has
-constexpr std::size_t kLeastRoom = 50'000;  // of one result, however many there are
+constexpr std::size_t kLeastRoom = 200'000;  // of one result, however many there are: a thousand heads with their statistics
 
 // Letters of base64 cannot end the element that holds them. Bytes that are not UTF-8 become U+FFFD.
 std::string embedded(const Json& data) {

@@ -106,53 +106,48 @@ void drop(View& view, int spare) {
 
 using CutRows = std::map<std::string, std::size_t>;  // how many lines were cut, by the title of the table
 
-// Whether there was anything to cut.
-bool cut_rows(View& view, std::size_t excess, CutRows& cut) {
-  Table* longest = nullptr;
-  for (Section& section : view.sections)
-    each_item(section.items, [&](Item& item) {
-      if (Table* table = std::get_if<Table>(&item.value))
-        if (!longest || table->rows.size() > longest->rows.size()) longest = table;
-    });
-  if (!longest || longest->rows.size() < 2) return false;
-  const std::size_t taken = bytes_in_page(to_json(*longest)), rows = longest->rows.size();
-  const std::size_t kept = excess >= taken ? 1 : std::max<std::size_t>(1, rows * (taken - excess) / taken);
-  if (kept == rows) return false;
-  cut[longest->title] += rows - kept;
-  longest->rows.resize(kept);
-  if (longest->links.size() > kept) longest->links.resize(kept);
-  if (longest->chosen && *longest->chosen >= kept) longest->chosen.reset();
-  return true;
+// Fewer lines, so that `excess` bytes go if they can; one stays.
+void cut_rows(Table& table, std::size_t excess, CutRows& cut) {
+  const std::size_t taken = bytes_in_page(to_json(table)), rows = table.rows.size();
+  const std::size_t fitting = excess >= taken ? 1 : rows * (taken - excess) / taken;
+  const std::size_t kept = std::clamp<std::size_t>(fitting, 1, rows - 1);
+  cut[table.title] += rows - kept;
+  table.rows.resize(kept);
+  if (table.links.size() > kept) table.links.resize(kept);
+  if (table.chosen && *table.chosen >= kept) table.chosen.reset();
 }
 
-// Points, cells and bars that a picture has, which is what its bytes go with.
+// Points, cells, bars and numbers, which is what the bytes of an item go with; 0 if there is nothing to take away.
 std::size_t parts_of(const Item& item) {
+  if (const Table* table = std::get_if<Table>(&item.value)) return table->rows.size() < 2 ? 0 : table->rows.size() * table->columns.size();
   if (const Chart* chart = std::get_if<Chart>(&item.value)) {
     std::size_t points = 0;
     for (const Curve& curve : chart->curves) points += curve.points.size();
     return points;
   }
   if (const Grid* grid = std::get_if<Grid>(&item.value)) return grid->cells.size();
-  if (const Heads* heads = std::get_if<Heads>(&item.value)) return heads->heads.size() * heads->layers.size();
+  if (const Heads* heads = std::get_if<Heads>(&item.value)) return heads->heads.size() * heads->layers.size() * std::max<std::size_t>(1, heads->lengths.size());
   const Bars* bars = std::get_if<Bars>(&item.value);
   return bars ? bars->bars.size() : 0;
 }
 
-// Whether there was a picture to drop.
-bool drop_largest_picture(View& view) {
-  constexpr int kDropped = 1 << 20;
-  Item* largest = nullptr;
+// Null if nothing can go any more.
+Item* heaviest(View& view) {
+  Item* found = nullptr;
   for (Section& section : view.sections)
     each_item(section.items, [&](Item& item) {
-      if (parts_of(item) > 0 && (!largest || parts_of(item) > parts_of(*largest))) largest = &item;
+      if (parts_of(item) > (found ? parts_of(*found) : 0)) found = &item;
     });
-  if (!largest) return false;
-  largest->spare = kDropped;
-  largest->named = std::visit([](const auto& value) { if constexpr (requires { value.subtitle; } || requires { value.layers; }) return value.title; else return std::string(); },
-                              largest->value);
-  if (largest->named.empty()) largest->named = "a picture";
+  return found;
+}
+
+void drop_picture(View& view, Item& picture) {
+  constexpr int kDropped = 1 << 20;
+  picture.spare = kDropped;
+  picture.named = std::visit([](const auto& value) { if constexpr (requires { value.subtitle; } || requires { value.layers; }) return value.title; else return std::string(); },
+                             picture.value);
+  if (picture.named.empty()) picture.named = "a picture";
   drop(view, kDropped);
-  return true;
 }
 
 }  // namespace
@@ -181,8 +176,14 @@ void leave_out_beyond(View& view, std::size_t room) {
   }
   view = without(most);
   CutRows cut;
-  for (std::size_t size = size_of(view); size > room; size = size_of(view))
-    if (!cut_rows(view, size - room, cut) && !drop_largest_picture(view)) break;
+  for (std::size_t size = size_of(view); size > room; size = size_of(view)) {
+    Item* item = heaviest(view);
+    if (!item) break;
+    if (Table* table = std::get_if<Table>(&item->value))
+      cut_rows(*table, size - room, cut);
+    else
+      drop_picture(view, *item);
+  }
   for (const auto& [title, lines] : cut) view.left_out.push_back(fmt::format("the last {} lines of “{}”", lines, title));
 }
 
