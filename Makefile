@@ -5,6 +5,8 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export JOBS
 # So that the wheel, compiled from an unpacked archive, finds its objects in the cache.
 export CCACHE_BASEDIR := $(CURDIR)
+# And so that a build with debug information finds those of another clone; it would name the folder of the first.
+export CCACHE_NOHASHDIR := 1
 
 PYTHON := $(CURDIR)/.venv/bin/python
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
