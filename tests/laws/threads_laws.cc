@@ -161,7 +161,8 @@ TEST(ParallelFor, HasWorkersInAForkedChildAndStillInItsParent) {
     std::latch both_begun(2);
     parallel_for(2, 2, [&](std::int64_t, int) { both_begun.arrive_and_wait(); });
   };
-  with_a_worker();  // which has come: a thread that is only starting may hold locks of a sanitizer, and the child would wait for them
+  // The worker has come then: one that is only starting may hold locks of a sanitizer, for which the child would wait.
+  with_a_worker();
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(60);  // a child whose worker never comes

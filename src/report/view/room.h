@@ -1,8 +1,9 @@
 // The one rule that decides what a page keeps.
 //
 // A page has at most kPageBytes (report/results_page.h), and each result an equal share of what the page itself
-// leaves of it, or what the statistics of a thousand heads take, if that is more. If a view takes more, it leaves out what it can spare, in this order: items and columns of tables with the
-// greatest `spare` first, then whatever is heaviest: the last rows of a table, or a picture. Everything left out is named.
+// leaves of it, or what the statistics of a thousand heads take, if that is more. If a view takes more, it leaves out what it
+// can spare, in this order: items and columns of tables with the greatest `spare` first, then whatever is heaviest: the last
+// rows of a table, or a picture. Everything left out is named.
 #pragma once
 
 #include <cstddef>
