@@ -13,7 +13,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
+.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,14 @@ bench-retrieval: ## compare training and testing of retrieval with torch and JAX
 bench-retrieval-table: ## fill the tables of README and docs/design/benchmarks.md from build/bench-retrieval.json
 	@scripts/update-readme bench-retrieval
 
+bench-train: ## compare training steps of small transformers with torch; writes build/bench-train.json
+	@scripts/setup bench
+	@scripts/build release
+	@$(PYTHON) bench/train/compare.py --output build/bench-train.json
+
+bench-train-table: ## fill the tables of docs/design/benchmarks.md and docs/maintaining.md from build/bench-train.json
+	@scripts/update-readme bench-train
+
 bench-model: model ## compare SmolLM2 with llama.cpp, predictions first; writes build/bench-model.json
 	@scripts/setup test
 	@scripts/build release
@@ -97,6 +105,17 @@ retrieval-docs: ## fill docs/reference/retrieval.md, the README's retrieval bloc
 	@scripts/setup packages
 	@scripts/build command-line
 	@scripts/update-figures retrieval
+
+train-results: ## train and test the small transformers of docs/reference/train.md; killed, the same command goes on
+	@scripts/setup packages
+	@scripts/build command-line
+	@scripts/train-results
+
+train-docs: ## fill docs/reference/train.md and draw its figure from build/train
+	@scripts/update-train-docs
+	@scripts/setup packages
+	@scripts/build command-line
+	@scripts/update-figures train
 
 audit-docs: model ## fill docs/reference/audit.md, fix.md, paper-b.md, theory-models.md from what the commands print of SmolLM2; `make clean` first runs them anew
 	@scripts/setup test

@@ -106,3 +106,9 @@ RETRIEVAL_BARS = (
     Bar("training steps, against JAX with our folding", r"retrieval/train", ratio("JAX, folded", "sharpmax"), 1.5),
     Bar("testing at 16,384 items, against torch", r"retrieval/test/n16384", ratio("torch", "sharpmax"), 20.0),
 )
+
+TRAIN_BARS = tuple(
+    Bar(f"training step, {what}, against {peer}", rf"train/.*/({rules})", ratio(peer, "sharpmax"), bar, aim)
+    for what, rules, bar, aim in (("softmax", "softmax", 1.5, 2.5), ("entmax15 and entropy_target", "entmax15|entropy_target", 3.0, 5.0))
+    for peer in ("torch", "torch.compile")
+)

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "attention/oracle/elements.h"
+#include "base/float16.h"
 #include "machine/machine_limits.h"
 #include "sharpmax/sharpmax.h"
 
@@ -21,6 +23,7 @@ namespace {
 struct Shape {
   std::int64_t heads, queries, keys, features;
   std::int64_t kv_heads = heads;
+  std::int64_t batches = 1;
 };
 
 std::vector<float> random_values(std::int64_t count, unsigned seed) {
@@ -35,10 +38,10 @@ std::vector<float> random_values(std::int64_t count, unsigned seed) {
 struct Workload {
   explicit Workload(const Shape& s, Causal causal = Causal::none)
       : shape(s),
-        query(random_values(s.heads * s.queries * s.features, 1)),
-        key(random_values(s.kv_heads * s.keys * s.features, 2)),
-        value(random_values(s.kv_heads * s.keys * s.features, 3)),
-        d_out(random_values(s.heads * s.queries * s.features, 4)),
+        query(random_values(s.batches * s.heads * s.queries * s.features, 1)),
+        key(random_values(s.batches * s.kv_heads * s.keys * s.features, 2)),
+        value(random_values(s.batches * s.kv_heads * s.keys * s.features, 3)),
+        d_out(random_values(s.batches * s.heads * s.queries * s.features, 4)),
         out(query.size()) {
     request.query = TensorView<const float, 4>(query.data(), query_extents());
     request.key = TensorView<const float, 4>(key.data(), key_extents());
@@ -47,8 +50,8 @@ struct Workload {
   }
   Workload(const Workload&) = delete;
 
-  Extents<4> query_extents() const { return {1, shape.heads, shape.queries, shape.features}; }
-  Extents<4> key_extents() const { return {1, shape.kv_heads, shape.keys, shape.features}; }
+  Extents<4> query_extents() const { return {shape.batches, shape.heads, shape.queries, shape.features}; }
+  Extents<4> key_extents() const { return {shape.batches, shape.kv_heads, shape.keys, shape.features}; }
   TensorView<float, 4> out_view() { return {out.data(), query_extents()}; }
 
   // Pairs of query and key that are not masked.
@@ -56,7 +59,7 @@ struct Workload {
     const auto n = static_cast<double>(shape.queries);
     const double seen =
         request.causal == Causal::none ? n * static_cast<double>(shape.keys) : n * (n + 1) / 2;
-    return seen * static_cast<double>(shape.heads);
+    return seen * static_cast<double>(shape.batches * shape.heads);
   }
   double flops(double products) const {
     return 2.0 * products * static_cast<double>(shape.features) * pairs();
@@ -109,14 +112,30 @@ void decode(benchmark::State& state, const std::string& normalizer, Shape shape)
   count_bytes(state, work.key_value_bytes());
 }
 
+// A cache of 16 bits under float32 queries.
+template <class Half>
+void decode_half(benchmark::State& state, Shape shape) {
+  Workload work(shape);
+  const auto rounded = [](const std::vector<float>& values) {
+    std::vector<Half> halves;
+    for (const float x : values) halves.push_back(from_double<Half>(x));
+    return halves;
+  };
+  const std::vector<Half> key = rounded(work.key), value = rounded(work.value);
+  work.request.key = TensorView<const Half, 4>(key.data(), work.key_extents());
+  work.request.value = TensorView<const Half, 4>(value.data(), work.key_extents());
+  for (auto _ : state) attend(work.request, Softmax{}, work.out_view());
+  count_bytes(state, work.key_value_bytes() / 2);
+}
+
 enum class ParameterGradients { no, yes };
 
 void backward(benchmark::State& state, const std::string& normalizer, Shape shape, Causal causal,
               ParameterGradients parameters) {
   Workload work(shape, causal);
   const AnyNormalizer rule = AnyNormalizer::parse(normalizer);
-  const Extents<3> rows{1, shape.heads, shape.queries};
-  std::vector<double> log_partition(static_cast<std::size_t>(shape.heads * shape.queries));
+  const Extents<3> rows{shape.batches, shape.heads, shape.queries};
+  std::vector<double> log_partition(static_cast<std::size_t>(shape.batches * shape.heads * shape.queries));
   std::vector<double> temperature(log_partition.size());
   RowStatistics statistics;
   statistics.log_partition = {log_partition.data(), rows};
@@ -213,6 +232,32 @@ void register_all() {
   for (const char* which : {"none", "entropy", "peak_weight", "peak_key", "support", "effective_support",
                             "mass", "gap_counts", "first_weight", "score_spread", "watch", "all"}) {
     add("statistics/" + std::string(which), statistics, std::string(which), trained);
+  }
+  for (const std::int64_t n : {16384, 65536}) {
+    const std::string tail = "/d128/n" + std::to_string(n);
+    const Shape shape{heads_of(128), 1, n, 128};
+    add("decode_cache/float32" + tail, decode, std::string("softmax"), shape);
+    add("decode_cache/float16" + tail, decode_half<float16>, shape);
+    add("decode_cache/bfloat16" + tail, decode_half<bfloat16>, shape);
+  }
+  // As small models are trained.
+  for (const char* normalizer : {"softmax", "entropy_target", "entmax15"}) {
+    for (const std::int64_t n : {32, 64, 128, 256}) {
+      const Shape small{.heads = 4, .queries = n, .keys = n, .features = 32, .kv_heads = 4, .batches = 64};
+      const std::string tail = std::string(normalizer) + "/n" + std::to_string(n);
+      add("small/" + tail, prefill, std::string(normalizer), small, Causal::bottom_right);
+      add("small_backward/" + tail, backward, std::string(normalizer), small, Causal::bottom_right,
+          ParameterGradients::no);
+    }
+  }
+  // Cost grows with n: four times as much from one to the next.
+  for (const std::int64_t n : {1024, 4096, 16384, 65536}) {
+    for (const Causal causal : {Causal::none, Causal::bottom_right}) {
+      const std::string tail = (causal == Causal::none ? "/n" : "/causal/n") + std::to_string(n);
+      const Shape shape{heads_of(64), n, n, 64};
+      add("linear" + tail, prefill, std::string("linear"), shape, causal);
+      add("linear_backward" + tail, backward, std::string("linear"), shape, causal, ParameterGradients::no);
+    }
   }
   add("decode_grouped/softmax/d128/n16384", decode, std::string("softmax"), Shape{32, 1, 16384, 128, 8});
   for (const NormalizerInfo& member : family()) {

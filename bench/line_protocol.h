@@ -1,4 +1,4 @@
-// What the contenders of a benchmark speak: one line a request, one line an answer, `error MESSAGE` where
+// The protocol of contenders of a benchmark: one line per request, one line per answer, `error MESSAGE` where
 // there is none.
 #pragma once
 

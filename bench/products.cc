@@ -100,8 +100,8 @@ void register_all() {
   }
   for (const std::int64_t tokens : {1, 4, 8, 512}) add({"vocabulary", {49152}, 576}, q8_0, tokens);
   for (const std::int64_t tokens : {1, 4, 8, 512}) {
-    for (const TensorType type : {f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k}) {
-      add({"wide", {2048}, 2048}, type, tokens);
+    for (int type = 0; type < model::kTensorTypes; ++type) {
+      add({"wide", {2048}, 2048}, static_cast<TensorType>(type), tokens);
     }
   }
   for (const TensorType type : {q4_k, f16}) {

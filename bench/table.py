@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The tables of docs, made from a result of bench/compare.py, bench/retrieval/compare.py or bench/model/compare.py.
+"""The tables of docs, made from a result of bench/compare.py, bench/retrieval/compare.py, bench/train/compare.py
+or bench/model/compare.py.
 
     bench/table.py build/bench.json [--part bars|peers]
     bench/table.py build/bench-retrieval.json [--part bars|peers]
+    bench/table.py build/bench-train.json [--part bars|peers]
     bench/table.py build/bench-model.json
 """
 
@@ -14,7 +16,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from bars import BARS, RETRIEVAL_BARS  # noqa: E402
+from bars import BARS, RETRIEVAL_BARS, TRAIN_BARS  # noqa: E402
 
 PEER_COLUMNS = ("torch SDPA", "torch written out", "FlexAttention", "onnxruntime", "JAX")
 RETRIEVAL_COLUMNS = ("torch", "torch.compile", "JAX", "JAX, folded")
@@ -160,6 +162,31 @@ def retrieval_peers(result):
     ]
 
 
+TRAIN_COLUMNS = ("torch", "torch.compile")
+
+
+def train_rows(run):
+    """Tokens a second; of the others also their time over ours."""
+    for case in run["cases"]:
+        if "sharpmax" not in case.get("seconds", {}):
+            continue
+        facts = case["facts"]
+        row = [f"`{facts['task']}`, {facts['n']} items ({facts['length']} places)", f"`{facts['normalizer']}`"]
+        for label in ("sharpmax", *TRAIN_COLUMNS):
+            seconds, spread = case["seconds"].get(label), case["ratios"].get(label, {}).get("sharpmax")
+            text = f"{facts['tokens'] / seconds['median']:,.0f}/s" if seconds else ""
+            row.append(text + (f" ({number(spread['median'])}× [{number(spread['q1'])}, {number(spread['q3'])}])" if spread else ""))
+        yield row
+
+
+def train_peers(result):
+    parts = []
+    for run in result["runs"]:
+        parts.append(f"Places per second of whole training steps, batch 32, {words_of(run['threads'])}; in brackets the time over ours:")
+        parts.append(markdown(("task", "normalizer", "sharpmax", *TRAIN_COLUMNS), list(train_rows(run))))
+    return [*parts, left_out(result), provenance(result)]
+
+
 MODEL_COLUMNS = ("llama.cpp", "llama.cpp, without flash attention", "sharpmax, float32 cache", "sharpmax, adaptive")
 
 
@@ -221,6 +248,7 @@ def main():
             "bars": lambda: bar_table(result, RETRIEVAL_BARS),
             "peers": lambda: retrieval_peers(result),
         },
+        "sharpmax.bench.train/1": {"bars": lambda: bar_table(result, TRAIN_BARS), "peers": lambda: train_peers(result)},
         "sharpmax.bench.model/1": {"peers": lambda: render_model(result)},
     }
     schema = result.get("schema")

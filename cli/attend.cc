@@ -218,7 +218,7 @@ std::vector<AnyNormalizer> parse_normalizers(const std::vector<std::string>& tex
 Command add_attend(CLI::App& program) {
   CLI::App* words = program.add_subcommand(
       "attend",
-      "Attention over arrays, or a demonstration. Runs the kernel on .npy or .npz arrays under one or "
+      "Compute attention over arrays, or show a demonstration. Runs the kernel on .npy or .npz arrays under one or "
       "several normalizers, and reports how sharp every head is.");
   words->footer(kFooter);
   const auto options = std::make_shared<AttendOptions>();

@@ -1,10 +1,14 @@
-// What the demonstration found, as JSON or as two tables on one screen.
+// The demonstration: the same needle, the same scores, only more of them.
+//
+// Keys are Gaussian in 64 dimensions and the query has length sqrt(64), so that the scores q.k / sqrt(64)
+// are N(0, 1). The needle is one more such key whose score is set to `gap`. It stands in the middle.
+// Rows are nested: the keys among n are the first of those among more. Values mark the needle:
+// feature 0 is 1 for the needle and 0 for all others, so the kernel's own output is its weight.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +25,9 @@
 #include "sharpmax/machine.h"
 
 namespace sharpmax::cli {
+namespace {
 
-inline constexpr const char* kDemoSchema = "sharpmax.attend.demo/1";
+constexpr const char* kDemoSchema = "sharpmax.attend.demo/1";
 
 struct DemoRow {
   std::string normalizer;
@@ -52,112 +57,7 @@ struct DemoSetting {
   std::int64_t features = 0;
 };
 
-// Schema sharpmax.attend.demo/1.
-Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting, const Provenance& provenance);
-// `rows`: every size of the first normalizer, then of the second, ...
-void print_demo_tables(const std::vector<DemoRow>& rows, const std::vector<std::int64_t>& sizes,
-                       const DemoSetting& setting);
-
-namespace {
-
-constexpr double kHalf = 0.5 - 0x1p-24;  // a half that one rounding to float took down is a half
-constexpr const char* kStory[] = {"softmax", "adaptive", "entropy_target"};
-
-// One normalizer at every size.
-struct Line {
-  std::span<const DemoRow> cells;
-  std::size_t falls_at = 0;  // index of the first size where the needle has less than half
-  bool holds() const noexcept { return falls_at == cells.size(); }
-};
-
-std::vector<Line> lines_of(const std::vector<DemoRow>& rows, std::size_t sizes) {
-  std::vector<Line> lines;
-  for (std::size_t at = 0; at < rows.size(); at += sizes) {
-    Line line{.cells = std::span(rows).subspan(at, sizes)};
-    const auto fallen = std::find_if(line.cells.begin(), line.cells.end(),
-                                     [](const DemoRow& r) { return !(r.needle_share() >= kHalf); });
-    line.falls_at = static_cast<std::size_t>(fallen - line.cells.begin());
-    lines.push_back(line);
-  }
-  // Those that hold first; then by how long they do. Otherwise in the order of the family.
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.falls_at > b.falls_at; });
-  return lines;
-}
-
-Table table_for(const std::vector<std::int64_t>& sizes, const char* corner) {
-  std::vector<Align> columns(sizes.size() + 1, Align::right);
-  columns[0] = Align::left;
-  Table table(columns, 1);
-  std::vector<Cell> header{{corner, Ink::bold}};
-  for (const std::int64_t n : sizes) header.push_back({short_count(n), Ink::bold});
-  table.add(std::move(header));
-  return table;
-}
-
-bool in_the_story(const std::string& normalizer) {
-  const std::string name = normalizer.substr(0, normalizer.find(':'));
-  return std::find(std::begin(kStory), std::end(kStory), name) != std::end(kStory);
-}
-
-Cell name_of(const Line& line) {
-  const std::string& name = line.cells[0].normalizer;
-  return {name, in_the_story(name) ? Ink::bold : Ink::plain};
-}
-
-std::string share_table(const std::vector<Line>& lines, const std::vector<std::int64_t>& sizes, bool colour) {
-  Table table = table_for(sizes, "needle's weight");
-  for (const Line& line : lines) {
-    std::vector<Cell> cells{name_of(line)};
-    for (std::size_t i = 0; i < line.cells.size(); ++i) {
-      // The bar marks the fall where there is no colour to show it.
-      const std::string bar = i == line.falls_at ? "|" : "";
-      const Ink ink = i < line.falls_at ? Ink::green : i == line.falls_at ? Ink::red : Ink::dim;
-      cells.push_back({bar + short_number(line.cells[i].needle_share()), ink});
-    }
-    table.add(std::move(cells));
-  }
-  return table.text(colour);
-}
-
-std::string entropy_table(const std::vector<Line>& lines, const std::vector<std::int64_t>& sizes,
-                          bool colour) {
-  Table table = table_for(sizes, "entropy, nats  ");
-  for (const Line& line : lines) {
-    std::vector<Cell> cells{name_of(line)};
-    for (const DemoRow& row : line.cells) cells.push_back({short_number(row.entropy)});
-    table.add(std::move(cells));
-  }
-  return table.text(colour);
-}
-
-// What the tables say of the three that the story is about, in words; only those that ran.
-std::string moral(const std::vector<Line>& lines) {
-  std::string text;
-  const auto sentence = [&](std::string words) { text += wrapped(words) + "\n"; };
-  for (const char* name : kStory) {
-    const auto found = std::find_if(lines.begin(), lines.end(), [&](const Line& line) {
-      const std::string& full = line.cells[0].normalizer;
-      return full.substr(0, full.find(':')) == name;
-    });
-    if (found == lines.end()) continue;
-    const DemoRow& last = found->cells.back();
-    if (found->holds()) {
-      sentence(fmt::format("{} still gives the needle {} of its weight among {}.", name,
-                           short_number(last.needle_share()), grouped(last.n)));
-    } else {
-      const DemoRow& fall = found->cells[found->falls_at];
-      sentence(fmt::format("{} has lost the needle at {} keys; among {} it has {} of the weight.", name, grouped(fall.n),
-                           grouped(last.n), short_number(last.needle_share())));
-    }
-    const bool off = std::string_view(name) == "adaptive" && last.temperature == 1.0 && last.entropy > 1.0;
-    if (off) sentence("  (It is plain softmax there: its published polynomial ends at H = 5.9 nats.)");
-  }
-  return text;
-}
-
-}  // namespace
-
+// Schema sharpmax.attend.demo/1. Rows: every size of the first normalizer, then of the second, ...
 Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting, const Provenance& provenance) {
   Json list = Json::array();
   for (const DemoRow& row : rows) {
@@ -184,30 +84,6 @@ Json demo_json(const std::vector<DemoRow>& rows, const DemoSetting& setting, con
           {"features", setting.features},
           {"rows", std::move(list)}};
 }
-
-void print_demo_tables(const std::vector<DemoRow>& rows, const std::vector<std::int64_t>& sizes,
-                       const DemoSetting& setting) {
-  const bool colour = colour_wanted();
-  const std::vector<Line> lines = lines_of(rows, sizes.size());
-  std::string text = wrapped(
-      fmt::format("One needle of score {:g} in the middle of n - 1 keys whose scores are N(0, 1) (q, k in "
-                  "{} dimensions, seed {}): only n changes. Weights are shares of the row's "
-                  "sum; | is where the needle falls below half.",
-                  setting.gap, setting.features, setting.seed));
-  text += "\n\n" + share_table(lines, sizes, colour) + "\n" + entropy_table(lines, sizes, colour);
-  const std::string words = moral(lines);
-  if (!words.empty()) text += "\n" + words;
-  print(text);
-}
-
-// The demonstration: the same needle, the same scores, only more of them.
-//
-// Keys are Gaussian in 64 dimensions and the query has length sqrt(64), so that the scores q.k / sqrt(64)
-// are N(0, 1). The needle is one more such key whose score is set to `gap`. It stands in the middle.
-// Rows are nested: the keys among n are the first of those among more. Values tell the needle apart:
-// feature 0 is 1 for the needle and 0 for all others, so the kernel's own output is its weight.
-
-namespace {
 
 constexpr std::int64_t kFeatures = 64;
 constexpr std::int64_t kValueFeatures = 8;
@@ -334,7 +210,7 @@ int run_demo(const AttendOptions& options, Call& call) {
   write_report_files(files, {&results, 1}, listener);
   if (!options.json.empty()) deliver(options.json, json_text(results));
   if (options.json == "-") return kOk;
-  print_demo_tables(rows, sizes, setting);
+  print(report_text({&results, 1}, colour_wanted()));
   print(closing("", "To see a trained head do this, and one that does not", "retrieve"));
   return kOk;
 }

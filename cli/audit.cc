@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "audit/job/audit_forms.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -12,81 +10,6 @@
 
 namespace sharpmax::cli {
 namespace {
-
-std::string length_text(double length) { return grouped(std::llround(length)); }
-
-std::string two(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
-
-std::string bound_text(double bound) { return std::isnan(bound) ? "-" : short_number(bound); }
-
-std::string blunting_text(const Blunting& blunting) {
-  switch (blunting.how) {
-    case Blunting::How::from_start:
-      return fmt::format("<{}", length_text(blunting.length));
-    case Blunting::How::measured:
-      return length_text(blunting.length);
-    case Blunting::How::forecast:
-      return "~" + length_text(blunting.length);
-    case Blunting::How::not_foreseen:
-      return "not seen";
-    case Blunting::How::unknown:
-      break;
-  }
-  return "?";
-}
-
-std::string place_text(const HeadPlace& place) {
-  return fmt::format("{}.{}", place.layer, place.head);
-}
-
-// One head: what it did at every length.
-std::string text_of(const AuditResult& result, const HeadPlace& place, bool colour) {
-  const Findings& f = *result.findings;
-  const HeadFindings& head = f.by_head[static_cast<std::size_t>(place.layer * f.heads + place.head)];
-  std::string text =
-      wrapped(fmt::format("Head {}: {}; blunt at {}; slope of its entropy against ln n {} ({} outside)",
-                          place_text(head.place), name_of(head.kind), blunting_text(head.blunting),
-                          two(head.entropy_slope), two(head.entropy_slope_outside))) +
-      "\n\n";
-  Table table({Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
-               Align::right, Align::right, Align::right});
-  table.add({{"tokens", Ink::bold},
-             {"entropy", Ink::bold},
-             {"peak", Ink::bold},
-             {"first", Ink::bold},
-             {"outside", Ink::bold},
-             {"support", Ink::bold},
-             {"spread", Ink::bold},
-             {"distance", Ink::bold},
-             {"at best", Ink::bold}});
-  for (std::size_t i = 0; i < f.lengths.size(); ++i) {
-    const auto& s = head.at[i];
-    table.add({{length_text(f.lengths[i]) + (f.lengths[i] > static_cast<double>(f.trained) ? "*" : "")},
-               {two(s[RowField::entropy].median)},
-               {short_number(s[RowField::peak].median)},
-               {short_number(s[RowField::first].median)},
-               {short_number(s[RowField::peak_outside].median)},
-               {fmt::format("{:.0f}", s[RowField::support].median)},
-               {fmt::format("{:.1f}", s[RowField::spread].median)},
-               {fmt::format("{:.0f}", s[RowField::distance_outside].median)},
-               {bound_text(s.peak_bound)}});
-  }
-  text += table.text(colour) + "\nKeys within so much of the largest score (medians):\n";
-  Table gaps(std::vector<Align>(1 + kGapOctaves.size(), Align::right));
-  std::vector<Cell> title{{"tokens", Ink::bold}};
-  for (const double gap : kGapOctaves) title.push_back({fmt::format("{}", gap), Ink::bold});
-  gaps.add(title);
-  for (std::size_t i = 0; i < f.lengths.size(); ++i) {
-    std::vector<Cell> row{{length_text(f.lengths[i])}};
-    for (const double count : head.at[i].gap_counts) row.push_back({fmt::format("{:.0f}", count)});
-    gaps.add(row);
-  }
-  return text + gaps.text(colour) +
-         wrapped(
-             "\n\"At best\" is the largest weight that any key could have among so many whose scores lie "
-             "within this spread, under softmax.") +
-         "\n";
-}
 
 // A blunt head need not make answers wrong: only a probe shows that.
 std::string next_of(const AuditResult& result, const AuditRequest& request) {
@@ -140,7 +63,7 @@ Outcome run_form(const Caller& caller, const ReportFiles& pictures, Request requ
   write_report_files(pictures, {&results, 1}, caller.listener);
   const std::string next = next_of(result, request);
   if constexpr (std::is_same_v<Request, AuditRequest>)
-    if (head) return {std::move(results), [=](bool colour) { return text_of(result, *head, colour) + next; }};
+    if (head) return {results, [=](bool colour) { return head_text(results, head->layer, head->head, colour) + next; }};
   return {results, shown_text(results, next, rows)};
 }
 
@@ -173,7 +96,7 @@ void check_together(const Given& given) {
 
 }  // namespace
 
-const char* const AuditVerb::kSummary = "Every head of a model, and where it goes blunt";
+const char* const AuditVerb::kSummary = "Measure every head of a model: at which length does it go blunt?";
 const char* const AuditVerb::kFooter =
     "Excerpts of the text are read once each, to the longest length; rows in the last\n"
     "quarter of every length are kept on the way. \"Outside\" leaves the first token\n"

@@ -61,7 +61,7 @@ std::vector<Direction> parse_directions(const std::string& text) {
         std::find_if(std::begin(all), std::end(all), [&](Direction d) { return name_of(d) == word; });
     if (found == std::end(all)) {
       throw Error(ErrorCode::bad_argument,
-                  fmt::format("--directions: {} is none of forward, backward, decode", in_quotes(word)));
+                  fmt::format("--directions: {} is unknown; it must be forward, backward or decode", in_quotes(word)));
     }
     directions.push_back(*found);
     at = end + 1;
@@ -268,7 +268,7 @@ int run(const BenchOptions& options, Call& call) {
 Command add_bench(CLI::App& program) {
   CLI::App* words = program.add_subcommand(
       "bench",
-      "How fast the kernels are on this machine. Compares outputs with the oracle, then times every case in "
+      "Time the kernels on this machine. Compares outputs with a slow, exact computation, then times every case in "
       "interleaved rounds beside the machine's own limits: fused multiply-adds and reading memory.");
   words->footer(
       "peak: useful operations over the FMA peak measured in the same run.\n"

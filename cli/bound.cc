@@ -35,7 +35,7 @@ bool any_of(const Given& given, std::initializer_list<const char*> names) {
 
 }  // namespace
 
-const char* const BoundVerb::kSummary = "How sharp attention can be at all (bounds)";
+const char* const BoundVerb::kSummary = "Bound how sharp attention can be, from scores or from a model";
 const char* const BoundVerb::kFooter =
     "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
     "\n"

@@ -55,7 +55,7 @@ std::string WrappingFormatter::common_options(const CLI::App* command) const {
   }
   std::ostringstream out;
   out << make_group("Options", false, common);
-  if (rest > 0) CLI::detail::format_help(out, "--help-all", fmt::format("{} more, by topic", rest), kNameColumn);
+  if (rest > 0) CLI::detail::format_help(out, "--help-all", fmt::format("Show {} more option{}, by topic", rest, rest == 1 ? "" : "s"), kNameColumn);
   return out.str();
 }
 

@@ -3,11 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
+#include "base/in_quotes.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "sharpmax/normalizer.h"
+#include "train/task/task.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -23,7 +26,10 @@ struct Completed {
 struct CompletedCommand {
   std::string name, meaning;
   std::vector<Completed> options;
+  std::vector<std::string> operands;  // words that may follow the command; files may follow too
 };
+
+constexpr std::array kShells = {"bash", "zsh", "fish"};
 
 constexpr const char* kFooter =
     "The script goes to standard output. It completes commands, options, files, and\n"
@@ -54,11 +60,19 @@ Completed completed(const CLI::App& command, const CLI::Option* option) {
   return out;
 }
 
+std::vector<std::string> operands_of(const CLI::App& command) {
+  if (command.get_name() == "completion") return {kShells.begin(), kShells.end()};
+  std::vector<std::string> words;
+  if (command.get_name() == "train")
+    for (const train::TaskKind* kind : train::task_kinds()) words.emplace_back(kind->name);
+  return words;
+}
+
 // The commands of a program; the first, without a name, has the options of the program itself.
 std::vector<CompletedCommand> completed_commands(const CLI::App& program) {
   std::vector<CompletedCommand> commands;
   const auto add = [&](const CLI::App& app, const std::string& name) {
-    CompletedCommand command{name, first_sentence_of(app.get_description()), {}};
+    CompletedCommand command{name, first_sentence_of(app.get_description()), {}, operands_of(app)};
     for (const CLI::Option* option : options_with_names(app)) command.options.push_back(completed(app, option));
     commands.push_back(std::move(command));
   };
@@ -122,8 +136,11 @@ std::string fish_option(const CompletedCommand& command, const Completed& option
 }
 
 std::string bash_completion(const std::vector<CompletedCommand>& commands) {
-  std::string values, words;
+  std::string values, words, operands;
   for (const CompletedCommand& command : commands) {
+    if (!command.operands.empty())
+      operands += fmt::format("    {}) COMPREPLY+=($(compgen -W '{}' -- \"$word\")) ;;\n", command.name,
+                              fmt::join(command.operands, " "));
     for (const Completed& option : command.options) {
       if (!option.takes_value) continue;
       const std::string patterns = bash_patterns(command, option);
@@ -154,8 +171,11 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
          command_names_of(commands) +
          "' -- \"$word\"))\n"
          "  else\n"
+         "    case $command in\n" +
+         operands +
+         "    esac\n"
          "    IFS=$'\\n'\n"
-         "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
+         "    [[ $command == completion ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
          "  fi\n"
          "}\n"
          "complete -o filenames -F _sharpmax sharpmax\n";
@@ -168,7 +188,11 @@ std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
     for (const Completed& option : command.options) options += zsh_option(option);
     if (command.name.empty()) continue;
     described += fmt::format("    '{}:{}'\n", command.name, plain(command.meaning));
-    cases += fmt::format("    {})\n      _arguments{} \\\n        '*:file:_files'\n      ;;\n", command.name, options);
+    const std::string operands =
+        command.operands.empty() ? ""
+                                 : fmt::format(" \\\n        '1:word:{{compadd {}{}}}'", fmt::join(command.operands, " "),
+                                               command.name == "completion" ? "" : "; _files");
+    cases += fmt::format("    {})\n      _arguments{}{} \\\n        '*:file:_files'\n      ;;\n", command.name, options, operands);
   }
   return "#compdef sharpmax\n"
          "# Completion of sharpmax in zsh: source <(sharpmax completion zsh)\n"
@@ -198,6 +222,9 @@ std::string fish_completion(const std::vector<CompletedCommand>& commands) {
     if (!command.name.empty())
       text += fmt::format("complete -c sharpmax -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                           plain(command.meaning));
+    if (!command.operands.empty())
+      text += fmt::format("complete -c sharpmax -n '__fish_seen_subcommand_from {}' -a '{}'\n", command.name,
+                          fmt::join(command.operands, " "));
     for (const Completed& option : command.options) text += fish_option(command, option);
   }
   return text;
@@ -207,10 +234,13 @@ std::string fish_completion(const std::vector<CompletedCommand>& commands) {
 
 Command add_completion(CLI::App& program) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* words = program.add_subcommand("completion", "Completion script for bash, zsh or fish");
+  CLI::App* words = program.add_subcommand("completion", "Print the completion script for bash, zsh or fish");
   words->footer(kFooter);
   CLI::Option* const option = words->add_option("SHELL", *shell, "bash, zsh or fish")->option_text(" ")->required();
-  option->check(CLI::IsMember({"bash", "zsh", "fish"}, CLI::ignore_case));
+  option->check([](const std::string& word) {
+    if (std::find(kShells.begin(), kShells.end(), word) != kShells.end()) return std::string();
+    return fmt::format("{} is unknown; it must be bash, zsh or fish", in_quotes(word));
+  });
   return {words, [shell, &program](Call&) {
             const std::vector<CompletedCommand> commands = completed_commands(program);
             print(*shell == "bash"  ? bash_completion(commands)

@@ -40,7 +40,7 @@ struct Call {
   // As results say it: the same from the command line and `python -m sharpmax`.
   std::string command() const { return "sharpmax" + quoted_words(words); }
   void cannot_resume(std::string lost) { told = Resumption{false, std::move(lost), ""}; }
-  // What it tells when it is interrupted, with the command that goes on.
+  // Its last words when it is interrupted, with the command that goes on.
   std::string interrupt_sentence() const;
 };
 
@@ -89,12 +89,20 @@ class Progress {
 // Hears a job for the console: progress and narration go to standard error, generated text to standard output.
 class ConsoleListener : public Listener {
  public:
+  enum class Remarks { shown, silent };
+
   // prints: generated text goes to standard output.
-  explicit ConsoleListener(Call& call, bool prints = true, Progress::Elsewhere elsewhere = Progress::Elsewhere::lines)
-      : call_(call), prints_(prints), progress_(elsewhere) {}
-  void on_progress(std::string_view line) override { progress_.show(line); }
+  explicit ConsoleListener(Call& call, bool prints = true, Progress::Elsewhere elsewhere = Progress::Elsewhere::lines,
+                           Remarks remarks = Remarks::shown)
+      : call_(call), prints_(prints), remarks_(remarks), progress_(elsewhere) {}
+  void on_progress(std::string_view line) override {
+    if (remarks_ == Remarks::silent) return pause();
+    progress_.show(line);
+  }
   void on_pause() override { pause(); }
-  void on_narration(std::string_view sentence) override { cli::narrate(sentence); }  // not Listener::narrate()
+  void on_narration(std::string_view sentence) override {
+    if (remarks_ == Remarks::shown) cli::narrate(sentence);  // not Listener::narrate()
+  }
   void on_text(std::string_view text) override {
     if (prints_) print_stream(text);
   }
@@ -106,6 +114,7 @@ class ConsoleListener : public Listener {
  private:
   Call& call_;
   bool prints_;
+  Remarks remarks_;
   Progress progress_;
 };
 

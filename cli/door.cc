@@ -63,7 +63,7 @@ int show(const Outcome& outcome, const StandardOutput& output) {
   print(output.json  ? outcome.written(outcome.results)
         : output.csv ? outcome.csv
                      : outcome.text(colour_wanted()));
-  return outcome.ok ? kOk : kCheckFailed;
+  return exit_code_of(outcome);
 }
 
 void read_standard_input(TextRequest& text) {

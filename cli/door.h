@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/verbs.h"
+#include "cluster/launch.h"
 #include "job/field_values.h"
 #include "retrieval/task/task.h"
 
@@ -73,14 +74,30 @@ struct StandardOutput {
 bool takes_standard_output(std::string& file);
 void check_standard_output(const StandardOutput& output);  // throws if both want it
 int show(const Outcome& outcome, const StandardOutput& output);
+inline int exit_code_of(const Outcome& outcome) { return outcome.ok ? kOk : kCheckFailed; }
 
 // --text -, --prompt-file -: the text is standard input.
 void read_standard_input(TextRequest& text);
 void read_standard_input(GenerateRequest& request);
 
+// Of the processes that a launcher started for one run, the first one speaks and writes the files that were asked for.
+template <class Verb>
+bool is_silent(Verb& verb) {
+  if constexpr (requires { Verb::kSweeps; }) {
+    if (launch().rank == 0) return false;
+    Verb::each_field(verb, [&](const Field& field, auto& value) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>)
+        if (field.kind == Field::Kind::output && field.name != "directory") value.clear();
+    });
+    return true;
+  }
+  return false;
+}
+
 template <class Verb>
 int run_verb(Verb& verb, const Given& given, Call& call) {
   StandardOutput output;
+  const bool silent = is_silent(verb);
   Verb::each_field(verb, [&](const Field& field, auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
       if (field.name == "json") output.json = takes_standard_output(value);
@@ -92,7 +109,9 @@ int run_verb(Verb& verb, const Given& given, Call& call) {
   constexpr bool kGenerates = std::is_same_v<Verb, RunVerb>;
   if constexpr (kGenerates) read_standard_input(verb.request);
   if constexpr (requires { verb.text(); }) read_standard_input(verb.text());
-  ConsoleListener listener(call, !output.json, kGenerates ? Progress::Elsewhere::silent : Progress::Elsewhere::lines);
+  ConsoleListener listener(call, !output.json, kGenerates ? Progress::Elsewhere::silent : Progress::Elsewhere::lines,
+                           silent ? ConsoleListener::Remarks::silent : ConsoleListener::Remarks::shown);
+  if (silent) return exit_code_of(verb.run({listener, given, call.command()}));
   return show(verb.run({listener, given, call.command(), output.json, /*streams_text=*/true}), output);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/console.h"
-#include "cli/inspect_report.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "storage/files.h"
@@ -20,11 +19,11 @@ std::string next_of(const InspectResult& result, const InspectRequest& request) 
 }  // namespace
 
 const char* const InspectVerb::kSummary =
-    "What a model file holds, and whether it runs here. Reports architecture, shape, tokenizer, types, tensors and "
+    "Show what a model file holds, and whether it runs here. Reports architecture, shape, tokenizer, types, tensors and "
     "metadata.";
 const char* const InspectVerb::kFooter =
     "MODEL is a GGUF file, a .safetensors file, the index of its shards, or a folder\n"
-    "as Hugging Face saves it. Files are told apart by what is in them; pickles\n"
+    "as Hugging Face saves it. Files are recognized by their contents; pickles\n"
     "(.bin, .pt) are never read.\n"
     "\n"
     "Examples:\n"
@@ -45,9 +44,7 @@ Outcome InspectVerb::run(const Caller& caller) {
   Outcome outcome{.results = to_json(result), .ok = !result.check || result.check->bad.empty(), .written = json_text};
   if (!file.json.empty()) write_text(file.json, outcome.written(outcome.results));
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);
-  outcome.text = [found = outcome.results, every = tensors, next = next_of(result, request)](bool colour) {
-    return inspect_report(found, every, colour) + next;
-  };
+  outcome.text = shown_text(outcome.results, next_of(result, request), tensors ? Rows::all : Rows::first);
   return outcome;
 }
 
@@ -120,7 +117,7 @@ std::string next_of(const PerplexityResult& result, const PerplexityRequest& req
 
 }  // namespace
 
-const char* const PerplexityVerb::kSummary = "Loss of a model on a text, by position";
+const char* const PerplexityVerb::kSummary = "Measure the loss of a model on a text, by position";
 const char* const PerplexityVerb::kFooter =
     "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
     "With --json FILE every finished chunk is saved immediately; after an interrupt\n"

@@ -166,6 +166,7 @@ int run_program(Call& call) {
     program.parse(std::move(backwards));
   } catch (const CLI::CallForHelp&) {
     const auto chosen = program.get_subcommands();
+    if (chosen.empty() && !program.remaining().empty()) throw Usage(about_unknown_words(program));
     print(help_of(chosen.empty() ? program : *chosen[0]));
     return kOk;
   } catch (const CLI::CallForAllHelp&) {
@@ -210,7 +211,7 @@ int run_or_complain(Call call) {
 int program_main(int argc, char** argv) {
   handle_interrupts();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends us quietly
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write, told in words
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of write, reported in words
   Call call;
   if (argc > 0) call = {.program = program_typed(argv[0]), .words = {argv + 1, argv + argc}, .told = {}};
   return run_or_complain(std::move(call));

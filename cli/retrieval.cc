@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "cli/fit_report.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "cluster/launch.h"
 #include "report/results_page.h"
 #include "retrieval/job/requests.h"
 #include "retrieval/run/run.h"
@@ -41,19 +41,24 @@ std::string next_of() {
 }  // namespace
 
 const char* const RetrieveVerb::kSummary =
-    "See softmax disperse, and see it fixed. Trains one attention head to name the class of the largest of "
-    "at most 16 items, tests it on many more under every normalizer, and says why it fails or holds.";
+    "Train a head on few items and test it on many. It names the class of the largest of at most 16 items. "
+    "Tests go up to thousands of items under every normalizer, and show why the head fails or holds.";
 const char* const RetrieveVerb::kFooter =
-    "Normalizers have commas within, so they are separated by semicolons, or each has\n"
+    "Normalizers contain commas, so they are separated by semicolons, or each has\n"
     "its own --normalizers. The directory keeps settings, checkpoints, heads and what\n"
     "was measured. After an interrupt or a kill at any moment, the same command with\n"
     "--resume ends in the same results.\n"
+    "Any number of processes may work on one run: start them by srun, mpirun or\n"
+    "torchrun, or by hand with --join. Those that end early cost nothing but their\n"
+    "last steps.\n"
     "\n"
     "Examples:\n"
     "  sharpmax retrieve\n"
     "  sharpmax retrieve --preset paper --threads 2 --json results.json \\\n"
     "      -o report.html\n"
     "  sharpmax retrieve --preset sharp --resume\n"
+    "  srun -n 64 sharpmax retrieve --preset sharp --seeds 32 --directory run\n"
+    "  ssh box2 sharpmax retrieve --directory /shared/run --join\n"
     "  sharpmax retrieve --arms paper --steps 5000 --sizes 16,256,4096 \\\n"
     "      --normalizers 'softmax;entropy_target:nats=0.1;entmax:alpha=1.3'\n"
     "  sharpmax retrieve --train-normalizer ssmax --seeds 3 --directory ssmax\n"
@@ -62,6 +67,7 @@ const char* const RetrieveVerb::kFooter =
 
 // Before an hour of training, not after. Nothing is left behind.
 void RetrieveVerb::check(const Given&) const {
+  if (status) return;
   CallFiles call = retrieval::files_of(request);
   declare_tables(call, tables, kRetrievalSchema, retrieval::kCsvHeader);
   if (request.head.empty()) call.writes(named("directory"), page_of(request).string(), page_kind());
@@ -76,6 +82,7 @@ void RetrieveVerb::check(const Given&) const {
 
 Outcome RetrieveVerb::run(const Caller& caller) {
   request.command = caller.command;
+  if (status) return status_outcome(status_of(request));
   const RetrievalResult result = retrieve(request, caller.listener);
   Outcome outcome{.results = to_json(result),
                   .ok = result.bounds_hold(),
@@ -84,7 +91,7 @@ Outcome RetrieveVerb::run(const Caller& caller) {
   deliver_tables(tables, outcome);
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);
   outcome.text = shown_text(outcome.results, next_of());
-  if (request.head.empty()) keep_page(outcome.results, request, caller.listener);
+  if (request.head.empty() && launch().rank == 0) keep_page(outcome.results, request, caller.listener);
   if (!outcome.ok)
     caller.listener.narrate(
         "a measured row breaks the bound of its head: either the certificate or the measurement is wrong");
@@ -113,8 +120,8 @@ const char* const FitVerb::kFooter =
     "  sharpmax retrieve --arms paper\n"
     "  sharpmax fit retrieve-quick/heads/paper-0.safetensors\n"
     "  sharpmax fit retrieve-quick/heads/paper-0.safetensors --degree 2 \\\n"
-    "      --only mended --sizes 64,256,1024 --test-sizes 64,4096 --json fit.json \\\n"
-    "      -o fit.html";
+    "      --only mended --sizes 64,256,1024 --test-sizes 64,4096 \\\n"
+    "      --json fit.json -o fit.html";
 
 void FitVerb::check(const Given&) const {
   CallFiles call = retrieval::files_of(request, overwrite);
@@ -130,7 +137,7 @@ Outcome FitVerb::run(const Caller& caller) {
   Outcome outcome{.results = to_json(result), .csv = to_csv(result), .written = retrieval::text_of};
   deliver_tables(tables, outcome);
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);
-  outcome.text = [result, next = next_of(result, request)](bool colour) { return fit_report(result, colour) + next; };
+  outcome.text = shown_text(outcome.results, next_of(result, request));
   return outcome;
 }
 

@@ -26,14 +26,15 @@ std::string next_of(const TrainRequest& request) {
 }  // namespace
 
 const char* const TrainVerb::kSummary =
-    "Train small transformers under any normalizer, on at most 16 items. Test the same weights on up to 16,384 under "
+    "Train small transformers on few items and test them on many. Test the same weights on up to 16,384 under "
     "other normalizers, and say what fails. One task takes about two minutes.";
 const char* const TrainVerb::kFooter =
     "Tasks: lookup (value of a key among n pairs), member (is a key among n),\n"
     "recall (pairs in neighboring places), hops (two look-ups), minimum, sort,\n"
     "flipflop, majority (a control). The directory keeps settings, checkpoints,\n"
     "models and tests. After an interrupt or a kill at any moment, the same command\n"
-    "with --resume ends in the same results.\n"
+    "with --resume ends in the same results. Any number of processes may work on one\n"
+    "run: start them by srun, mpirun or torchrun, or by hand with --join.\n"
     "\n"
     "Examples:\n"
     "  sharpmax train lookup\n"
@@ -43,6 +44,7 @@ const char* const TrainVerb::kFooter =
 
 // Before the training, not after. Nothing is left behind.
 void TrainVerb::check(const Given&) const {
+  if (status) return;
   CallFiles call(request.overwrite);
   call.writes(named("json"), json, results_kind(kTrainSchema));
   ReportFiles tried = pictures;
@@ -55,6 +57,7 @@ void TrainVerb::check(const Given&) const {
 
 Outcome TrainVerb::run(const Caller& caller) {
   request.command = caller.command;
+  if (status) return status_outcome(status_of(request));
   Outcome outcome{.results = to_json(train_models(request, caller.listener)), .text = {}};
   if (!json.empty()) write_text(json, outcome.written(outcome.results));
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);

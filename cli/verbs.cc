@@ -20,6 +20,10 @@ std::function<std::string(bool colour)> shown_text(Json results, std::string nex
   };
 }
 
+Outcome status_outcome(const RunStatus& status) {
+  return {.results = to_json(status), .text = [text = text_of(status)](bool) { return text; }};
+}
+
 void check_pictures(CallFiles call, const ReportFiles& files) {
   declare_report_files(call, files);
   call.check();
@@ -28,7 +32,7 @@ void check_pictures(CallFiles call, const ReportFiles& files) {
 
 // `report`: results that were saved, as one page.
 
-const char* const ReportVerb::kSummary = "One page of saved results, or of several compared";
+const char* const ReportVerb::kSummary = "Make one page of saved results, or compare several";
 const char* const ReportVerb::kFooter =
     "RESULTS is what --json of `retrieve`, `audit`, `bound`, `fix`, `perplexity` or\n"
     "`attend --demo` wrote. The page of one result is the page that -o of its command\n"

@@ -78,17 +78,26 @@ inline std::string text_word(const TextRequest& text) { return text.text.empty()
 // Before a job: throws if its page or figures could not be written, or would replace one of its files.
 void check_pictures(CallFiles call, const ReportFiles& files);
 
+// Asks how far a run has come, in place of working on it.
+inline Field status_field() {
+  return {"status", "", "Run", "Show how far the run in the directory is and who works on it, and do nothing else"};
+}
+Outcome status_outcome(const RunStatus& status);
+
 struct RetrieveVerb {
   static constexpr const char* kName = "retrieve";
   static const char* const kSummary;
   static const char* const kFooter;
+  static constexpr bool kSweeps = true;  // several processes share its run
   RetrievalRequest request;
+  bool status = false;
   Tables tables{.lines = "File for one line per head, size and normalizer; - is standard output"};
   ReportFiles pictures;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     RetrievalRequest::each_field(self.request, visit);
+    visit(status_field(), self.status);
     Tables::each_field(self.tables, visit);
     ReportFiles::each_field(self.pictures, visit);
   }
@@ -262,13 +271,16 @@ struct TrainVerb {
   static constexpr const char* kName = "train";
   static const char* const kSummary;
   static const char* const kFooter;
+  static constexpr bool kSweeps = true;
   TrainRequest request;
+  bool status = false;
   std::string json;
   ReportFiles pictures;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     TrainRequest::each_field(self.request, visit);
+    visit(status_field(), self.status);
     visit(common({"json", "FILE", "Results", "File for the results as JSON; - is standard output", {}, Field::Kind::output}),
           self.json);
     ReportFiles::each_field(self.pictures, visit);

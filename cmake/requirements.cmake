@@ -1,4 +1,4 @@
-# What has to be on this machine, found here once and told all at once: whoever lacks three packages should read one
+# Requirements of the build, looked for here and reported together: whoever lacks three packages should read one
 # sentence, not three configure runs. Each folder still asks for what it uses; by then it is there.
 #
 # In this file and not in a function: found packages are variables of the folder that finds them.
@@ -38,7 +38,7 @@ if(SHARPMAX_COMPILER)
   endif()
 else()
   list(APPEND missing_packages g++)
-  set(CMAKE_LIBRARY_ARCHITECTURE ${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu)  # which a compiler would have told
+  set(CMAKE_LIBRARY_ARCHITECTURE ${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu)  # which a compiler would have reported
 endif()
 
 find_package(hwy QUIET)
@@ -70,8 +70,6 @@ endif()
 if(SHARPMAX_TESTS)
   find_path(SHARPMAX_GTEST gtest/gtest.h)
   wants(SHARPMAX_GTEST libgtest-dev)
-  find_path(SHARPMAX_RAPIDCHECK rapidcheck.h)
-  wants(SHARPMAX_RAPIDCHECK librapidcheck-dev)
 endif()
 if(SHARPMAX_BENCH)
   find_path(SHARPMAX_BENCHMARK benchmark/benchmark.h)

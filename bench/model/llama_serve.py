@@ -62,7 +62,7 @@ class Served:
         requests = {"tokens": self.read_tokens, "losses": self.losses, "prompt": self.prompt,
                     "generate": self.generate, "memory": self.memory}  # fmt: skip
         if name not in requests:
-            raise llama_cpp.LlamaError(f"'{name}' is no request")
+            raise llama_cpp.LlamaError(f"'{name}' is not a request")
         return requests[name](*words)
 
 
@@ -85,7 +85,7 @@ def main():
             continue
         try:
             print(served.answer(*words), flush=True)
-        except Exception as error:  # whatever it is, the caller is to hear of it
+        except Exception as error:  # the caller reports it, whatever it is
             print(f"error {error}", flush=True)
 
 

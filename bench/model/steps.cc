@@ -1,5 +1,5 @@
 // A model behind a line protocol, so that bench/model/compare.py can run it in turn with llama.cpp, which
-// speaks the same (llama_serve.py). One line a request, one line an answer:
+// has the same protocol (llama_serve.py). One line per request, one line per answer:
 //
 //   tokens FILE       what all requests read: tokens as decimal numbers       ok COUNT
 //   losses N FILE     of the first N tokens from an empty cache: for each but the last a line with the loss
@@ -49,7 +49,7 @@ std::int64_t integer(const std::string& word) {
   std::int64_t value = -1;
   const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (failure != std::errc() || end != word.data() + word.size() || value < 0)
-    throw Error(ErrorCode::bad_argument, fmt::format("model_steps: '{}' is no count", word));
+    throw Error(ErrorCode::bad_argument, fmt::format("model_steps: '{}' is not a count", word));
   return value;
 }
 
@@ -72,7 +72,7 @@ Options parse(const Words& words) {
     const auto option = known.find(words[i]);
     if (option == known.end() || i + 1 == words.size())
       throw Error(ErrorCode::bad_argument,
-                  fmt::format("model_steps: '{}' is no option with a value", words[i]));
+                  fmt::format("model_steps: '{}' is not an option with a value", words[i]));
     option->second(words[i + 1]);
   }
   return options;
@@ -116,7 +116,7 @@ class Contender {
     } else if (is("memory", 0)) {
       return fmt::format("ok {} {}", peak_memory(), memory_before_);
     } else {
-      throw Error(ErrorCode::bad_argument, fmt::format("model_steps: '{}' is no request", words[0]));
+      throw Error(ErrorCode::bad_argument, fmt::format("model_steps: '{}' is not a request", words[0]));
     }
     return "ok";
   }

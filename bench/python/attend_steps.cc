@@ -1,4 +1,4 @@
-// The C++ call that doors.py compares Python's doors with, behind a line protocol. One line a request, one line
+// The C++ call that doors.py compares Python's doors with, behind a line protocol. One line per request, one line
 // an answer:
 //
 //   load FILE                     query, key and value, float32, as .npz    ok

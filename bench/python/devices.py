@@ -5,7 +5,7 @@ bench/python/devices.py                           8 heads of 2,048 queries and k
 bench/python/devices.py -o build/devices.json     the numbers as JSON too
 bench/python/devices.py --quick --cases softmax   shorter, one case; a file that is there keeps the others
 
-Every contender runs in this process, on one thread unless told otherwise, in interleaved rounds. Of one thread the
+Every contender runs in this process, on one thread by default, in interleaved rounds. Of one thread the
 processor time is taken, which does not count what other programs do; of several the time that passes. Memory is the largest
 resident size of a process of its own, less what it had before the call.
 """

@@ -60,7 +60,7 @@ def make_model(torch, layers, tokens):
 
 
 class Attention:
-    """The same model under one attention, in a process of its own. Putting it in is not timed: who does it does it once."""
+    """The same model under one attention, in a process of its own. Putting it in is not timed: that is done once."""
 
     def __init__(self, label, arguments):
         import sharpmax.hf

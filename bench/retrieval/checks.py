@@ -34,7 +34,7 @@ def _parts(state):
 
 
 def train(contender, initial, batches, folder):
-    """batches: None for ours, who draws them itself."""
+    """batches: None for ours, which draws them itself."""
     dump = pathlib.Path(folder) / "dump.npz"
     contender.ask("load", initial)
     if batches:

@@ -1,5 +1,5 @@
 // Training and testing heads behind a line protocol, so that bench/retrieval/compare.py can run them in turn
-// with the peers, which speak the same (peers/serve.py). One line a request, one line an answer:
+// with the peers, which have the same protocol (peers/serve.py). One line per request, one line per answer:
 //
 //   train K              K steps in all, shared evenly by the heads    ok SECONDS FIRST_LOSS LAST_LOSS
 //   test N SETS          the first head under its normalizer           ok SECONDS RIGHT ENTROPY PEAK
@@ -46,7 +46,7 @@ std::int64_t integer(const std::string& word) {
   std::int64_t value = -1;
   const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (failure != std::errc() || end != word.data() + word.size() || value < 0)
-    throw Error(ErrorCode::bad_argument, fmt::format("retrieval_steps: '{}' is no count", word));
+    throw Error(ErrorCode::bad_argument, fmt::format("retrieval_steps: '{}' is not a count", word));
   return value;
 }
 
@@ -66,7 +66,7 @@ Options parse(const Words& words) {
     const auto option = known.find(words[i]);
     if (option == known.end() || i + 1 == words.size())
       throw Error(ErrorCode::bad_argument,
-                  fmt::format("retrieval_steps: '{}' is no option with a value", words[i]));
+                  fmt::format("retrieval_steps: '{}' is not an option with a value", words[i]));
     option->second(words[i + 1]);
   }
   validate(training);
@@ -104,7 +104,7 @@ class Contender {
     } else if (is("logits", 3)) {
       write_logits(words[3], trainers_[0].head(), integer(words[1]), integer(words[2]));
     } else {
-      throw Error(ErrorCode::bad_argument, fmt::format("retrieval_steps: '{}' is no request", words[0]));
+      throw Error(ErrorCode::bad_argument, fmt::format("retrieval_steps: '{}' is not a request", words[0]));
     }
     return "ok";
   }

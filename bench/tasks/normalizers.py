@@ -26,7 +26,7 @@ def cases(peers, scale):
             yield planned(_case, f"normalizers/sparse_normal/d{features}/n{n}", plain, rules, peers)
 
 
-# The search for a temperature, written out in torch, takes half a minute a call beyond this many keys.
+# The search for a temperature, written out in torch, takes half a minute per call beyond this many keys.
 WRITTEN_OUT_SEARCH = 512
 
 

@@ -49,7 +49,7 @@ struct AttentionOptions {
 
   std::optional<double> scale = {};  // default 1 / sqrt(feature)
   // c > 0: a scaled score e becomes c tanh(e / c), before bias and masks, and that is the score of which
-  // everything else here speaks (an infinite e is +-c: it neither masks nor poisons). 0: none.
+  // everything else here is about (an infinite e is +-c: it neither masks nor poisons). 0: none.
   double soft_cap = 0.0;
 };
 

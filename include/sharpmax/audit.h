@@ -88,12 +88,13 @@ enum class RowField : std::size_t {
   spread,            // largest minus least score
   distance_outside,  // tokens from the query back to the heaviest key outside
   near_outside,      // of the weight outside, what the heaviest eight keys carry within 32 tokens
+  mass,              // sum of the weights; 1 less what goes to a sink of the normalizer. The others are of weights over it
   gaps,              // and the next seven: keys within kGapOctaves[i] of the largest score
 };
 inline constexpr std::size_t kPlainFields = static_cast<std::size_t>(RowField::gaps);
 inline constexpr std::array<std::string_view, kPlainFields> kFieldNames = {
     "keys",   "entropy",          "peak",        "first", "peak_outside", "entropy_outside", "support",
-    "spread", "distance_outside", "near_outside"};
+    "spread", "distance_outside", "near_outside", "mass"};
 
 // One statistic of one head at one length, over rows; not-a-number if no row has a value.
 struct FieldSummary {
@@ -149,20 +150,33 @@ struct ForecastErrors {
   double power_law = 0, power_law_90 = 0;
 };
 
-struct Findings {
-  std::vector<double> lengths;
-  std::int64_t trained = 0;  // the model's own context
-  std::int64_t layers = 0, heads = 0, excerpts = 0;
-  Thresholds thresholds;
-  std::vector<HeadFindings> by_head;                                // [layer, head]
+// What the heads of some layers do, at every length.
+struct TypicalHead {
   std::array<std::vector<double>, kPlainFields> median_over_heads;  // of the heads' medians, by length
   std::vector<std::int64_t> blunt_heads;                            // how many, by length
-  double damping = 0;                                               // of forecasts past the longest length
-  std::vector<ForecastErrors> forecasts;                            // between lengths that were measured
 
   const std::vector<double>& typical(RowField field) const {
     return median_over_heads[static_cast<std::size_t>(field)];
   }
+};
+// Layers that see a window, or everything, apart: only the latter can disperse.
+struct LayerKind : TypicalHead {
+  std::string name;  // "window" or "full"
+  std::int64_t layers = 0;
+};
+
+struct Findings : TypicalHead {
+  std::vector<double> lengths;
+  std::int64_t trained = 0;  // the model's own context
+  std::int64_t layers = 0, heads = 0, excerpts = 0;
+  Thresholds thresholds;
+  std::vector<HeadFindings> by_head;      // [layer, head]
+  std::vector<LayerKind> layer_kinds;     // two, or none if all layers are alike
+  double damping = 0;                     // of forecasts past the longest length
+  std::vector<ForecastErrors> forecasts;  // between lengths that were measured
+
+  // Whether weights of some head do not sum to one.
+  bool loses_mass() const;
   std::int64_t count(HeadKind kind) const;
 };
 

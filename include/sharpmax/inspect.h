@@ -31,17 +31,20 @@ struct Architecture {
   std::optional<std::string> name;
   bool runs_here = false;
   std::optional<std::string> why_not;
+  std::optional<std::string> trained_with;  // normalizer, if it is not softmax: "sink"
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("name", self.name);
     visit("runs_here", self.runs_here);
     visit("why_not", self.why_not);
+    visit.optional("trained_with", self.trained_with);
   }
 };
 // By the names that nearly all architectures share; what the file does not say is empty.
 struct Shape {
   std::optional<std::int64_t> layers, width, query_heads, kv_heads, head_width, feed_forward, context, vocabulary;
+  std::optional<std::int64_t> experts, experts_used, layers_with_window, window;  // only of models that have them
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
@@ -53,6 +56,10 @@ struct Shape {
     visit("feed_forward", self.feed_forward);
     visit("context", self.context);
     visit("vocabulary", self.vocabulary);
+    visit.optional("experts", self.experts);
+    visit.optional("experts_used", self.experts_used);
+    visit.optional("layers_with_window", self.layers_with_window);
+    visit.optional("window", self.window);
   }
 };
 struct Tokenizer {

@@ -1,6 +1,6 @@
-// What the jobs of the library have in common: a Listener, sentences that name fields, and lists of fields.
+// Parts that the jobs of the library share: a Listener, sentences that name fields, and lists of fields.
 //
-// A job is a function: it takes a request, tells a Listener what it does and returns a typed result, which to_json() and
+// A job is a function: it takes a request, reports to a Listener what it does and returns a typed result, which to_json() and
 // from_json() write and read. Jobs share no state, so several may run in one process at the same time.
 #pragma once
 

@@ -31,7 +31,7 @@ struct ModelRequest {
   static void each_field(Self& self, const Visit& visit) {
     each_source(self, visit);
     visit(common({"normalizer", "NAME", "Attention",
-                  "Normalizer of every head (default softmax); `sharpmax attend --list` has them", {},
+                  "Normalizer of every head (default: the model's own, mostly softmax); `sharpmax attend --list` has them", {},
                   Field::Kind::normalizer}),
           self.normalizer);
     visit(common({"normalizers", "FILE", "Attention",
@@ -134,6 +134,7 @@ struct ModelSettings {
   std::string file, sha256, architecture;
   std::int64_t layers = 0, heads = 0, kv_heads = 0, head_width = 0, width = 0, vocabulary = 0, trained_context = 0;
   std::string cache;
+  std::optional<std::string> trained_with;  // if not softmax: "sink", with a value of its own in every head
   std::optional<std::string> normalizer;   // of every head, or
   std::optional<std::string> normalizers;  // a table by layer and head, as JSON
   std::optional<std::string> rope_scaling;
@@ -157,6 +158,7 @@ struct ModelSettings {
   static void each_member(Self& self, const Visit& visit) {
     each_fact(self, visit);
     visit("cache", self.cache);
+    visit.optional("trained_with", self.trained_with);
     visit.optional("normalizer", self.normalizer);
     visit.json_text("normalizers", self.normalizers);
     visit("rope_scaling", self.rope_scaling);

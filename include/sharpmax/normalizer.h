@@ -34,7 +34,7 @@ class Parameter {
   double of_head(std::size_t head) const noexcept {
     return values_.size() == 1 ? values_[0] : values_[head];
   }
-  // NaN, the way a rule is told to choose for itself, equals NaN: else no such value equals its copy.
+  // NaN lets a rule choose for itself. Here it equals NaN, or such a value would not equal its copy.
   bool operator==(const Parameter& other) const noexcept {
     return std::equal(values_.begin(), values_.end(), other.values_.begin(), other.values_.end(),
                       [](double a, double b) { return a == b || (a != a && b != b); });

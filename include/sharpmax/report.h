@@ -62,5 +62,7 @@ Json report_view(std::span<const Json> results);
 // The same as text for a terminal, 80 columns wide. rows: all of tables that otherwise show their first few.
 enum class Rows { first, all };
 std::string report_text(std::span<const Json> results, bool colour = false, Rows rows = Rows::first);
+// The text of one head of an audit by length. Throws Error{bad_argument} if the results have no such head.
+std::string head_text(const Json& audit, std::int64_t layer, std::int64_t head, bool colour = false);
 
 }  // namespace sharpmax

@@ -14,6 +14,7 @@
 
 #include "sharpmax/job.h"
 #include "sharpmax/retrieval_settings.h"
+#include "sharpmax/sweep.h"
 
 namespace sharpmax {
 
@@ -27,6 +28,7 @@ struct RetrievalRequest {
   std::optional<int> threads;
   std::string directory;
   bool resume = false;
+  bool join = false;
   bool overwrite = false;
   double checkpoint_seconds = 10.0;
   std::string head;
@@ -51,6 +53,9 @@ struct RetrievalRequest {
                   "Directory of the run (default ./retrieve-PRESET)", {}, Field::Kind::output}),
           self.directory);
     visit(common({"resume", "", kGroup, "Go on with the run in the directory"}), self.resume);
+    visit(Field{"join", "", kGroup,
+                "Work on the run in the directory together with other processes; its settings need not be given"},
+          self.join);
     visit(Field{"overwrite", "", kGroup,
                 "Begin again in a directory that holds a run; replace existing files of another kind. An input is never "
                 "replaced"},
@@ -278,8 +283,11 @@ struct RetrievalResult {
 // The directory of a request's run.
 std::string directory_of(const RetrievalRequest& request);
 
+// How far the run in the directory of a request has come. Throws Error.
+RunStatus status_of(const RetrievalRequest& request);
+
 // Throws Error, and Interrupted if the listener does; checkpoints and finished tests are then in the directory. The directory
-// gets results.json too.
+// gets results.json too. Processes that a launcher started (srun, mpirun, torchrun) join each other.
 RetrievalResult retrieve(const RetrievalRequest& request, Listener& listener = nobody());
 
 Json to_json(const RetrievalResult& result);         // schema sharpmax.retrieval/1

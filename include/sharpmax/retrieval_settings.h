@@ -1,4 +1,4 @@
-// What a run of max retrieval is told: how heads are trained and how they are tested. Plain values, so that a run can be
+// Settings of a run of max retrieval: how heads are trained and how they are tested. Plain values, so that a run can be
 // written down, compared with another, and sent. Each setting is listed once, with its name, meaning and domain: files,
 // options and keywords come from that list.
 #pragma once

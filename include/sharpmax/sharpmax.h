@@ -3,6 +3,7 @@
 
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
+#include "sharpmax/fold.h"
 #include "sharpmax/machine.h"
 #include "sharpmax/normalizer.h"
 #include "sharpmax/statistics.h"

@@ -1,4 +1,4 @@
-// What a row of attention can tell of itself, gathered in the pass that computes it.
+// Statistics of a row of attention, gathered in the pass that computes it.
 //
 // Every view is optional: leave it empty and its cost is not paid. Where weights do not sum
 // to one (sink, sigmoid, ...), entropy, peak and support are those of w / sum w and the sum is

@@ -19,7 +19,7 @@ struct Survey {
   double tail = 0.0;    // of exp(score - max) over every key but the largest
   double moment = 0.0;  // of exp(score - max) * (score - max); never positive
 
-  // True when every key was masked: there is no distribution to speak of.
+  // True when every key was masked: there is no distribution.
   bool empty() const noexcept { return max == -std::numeric_limits<double>::infinity(); }
   double log_partition() const noexcept { return max + std::log1p(tail); }
   double peak_weight() const noexcept { return 1.0 / (1.0 + tail); }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sharpmax/job.h"
+#include "sharpmax/sweep.h"
 #include "sharpmax/train_settings.h"
 
 namespace sharpmax {
@@ -27,6 +28,7 @@ struct TrainRequest {
   std::optional<int> threads;
   std::string directory;
   bool resume = false;
+  bool join = false;
   bool overwrite = false;
   double checkpoint_seconds = 10.0;
   train::DecoderChanges decoder;
@@ -60,6 +62,7 @@ struct TrainRequest {
                   Field::Kind::output}),
           self.directory);
     visit(common({"resume", "", kGroup, "Go on with the run in the directory"}), self.resume);
+    visit(Field{"join", "", kGroup, "Work on the run in the directory together with other processes"}, self.join);
     visit(Field{"overwrite", "", kGroup,
                 "Begin again in a directory that holds a run; replace existing files of another kind. An "
                 "input is "
@@ -196,8 +199,11 @@ struct TrainResult {
 // The directory of a request's run.
 std::string directory_of(const TrainRequest& request);
 
+// How far the run in the directory of a request has come. Throws Error.
+RunStatus status_of(const TrainRequest& request);
+
 // Throws Error, and Interrupted if the listener does; checkpoints and finished tests are then in the
-// directory. The directory gets results.json too. A training whose loss diverges ends in Error{unsupported},
+// directory. Processes that a launcher started (srun, mpirun, torchrun) join each other. The directory gets results.json too. A training whose loss diverges ends in Error{unsupported},
 // which says at which step; the last good state is kept as a checkpoint.
 TrainResult train_models(const TrainRequest& request, Listener& listener = nobody());
 

@@ -1,4 +1,4 @@
-// What a training of small transformers is told, as plain values. Each setting stands once in a list, with
+// Settings of a training of small transformers, as plain values. Each setting stands once in a list, with
 // its name, meaning and domain; options, files and the fields of a TrainRequest come from that list.
 #pragma once
 

@@ -13,7 +13,7 @@ _READ_AS_THEY_ARE = frozenset((np.dtype(np.float32), np.dtype(np.float64), np.dt
 
 
 class NumPyArrays:
-    """Answers as NumPy arrays: for NumPy inputs, and for any other that speaks DLPack."""
+    """Answers as NumPy arrays: for NumPy inputs, and for any other that supports DLPack."""
 
     expand = staticmethod(np.broadcast_to)
 

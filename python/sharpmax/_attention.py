@@ -13,7 +13,7 @@ from ._request import Inputs, Options, make_request, read_inputs, shortened
 from ._shapes import Shapes
 from ._stats import StatsWish, gather_stats, plan_stats
 
-Array = typing.Any  # a NumPy array, a torch tensor, a JAX array, or what else speaks DLPack
+Array = typing.Any  # a NumPy array, a torch tensor, a JAX array, or any other array that supports DLPack
 
 
 class Gradients(typing.NamedTuple):

@@ -41,7 +41,7 @@ def parameter_names(name: str) -> tuple[str, ...]:
 
 
 def head_counts(normalizer: Normalizer) -> set[int]:
-    """How many heads its parameters speak of one by one; a list shared by the heads is no such parameter."""
+    """Number of heads that its parameters list one by one; a list shared by the heads does not count."""
     lists = {
         parameter["name"]
         for member in family()

@@ -8,7 +8,7 @@ Shape = typing.Tuple[int, ...]
 
 
 class Shapes(typing.NamedTuple):
-    """What inputs are broadcast to before the kernel sees them. Leading dimensions are all but the last two."""
+    """Shapes that inputs are broadcast to before the kernel sees them. Leading dimensions are all but the last two."""
 
     lead: Shape  # of the answer: batch dimensions, then heads
     key_heads: int  # of key and value; fewer than lead's where groups of query heads share them

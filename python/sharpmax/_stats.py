@@ -1,4 +1,4 @@
-"""What the rows of an attention can tell of themselves."""
+"""Statistics of the rows of an attention."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stats:
     map: Array = None  # [.., head, map_row, map_column]: weights summed over blocks
 
     def names(self) -> typing.List[str]:
-        """What was asked for."""
+        """Names of the statistics that were asked for."""
         names = (field.name for field in dataclasses.fields(self))
         return [name for name in names if name != "gaps" and getattr(self, name) is not None]
 
@@ -57,9 +57,9 @@ class Stats:
         return "\n".join(["Stats(", *lines, ")"]) if lines else "Stats()"
 
     def plot(self, what: typing.Optional[str] = None, ax: typing.Any = None) -> typing.Any:
-        """One statistic against the query's position, a line a head, or `map` as a picture; matplotlib's axes.
+        """One statistic against the query's position, one line per head, or `map` as a picture; matplotlib's axes.
 
-        what  a field with one number a row, or "map"; None: the first of entropy, peak_weight, map ...
+        what  a field with one number per row, or "map"; None: the first of entropy, peak_weight, map ...
         """
         from ._plots import plot_stats
 

@@ -17,7 +17,7 @@ namespace nb = nanobind;
 using InputArray = nb::ndarray<nb::ro, nb::device::cpu>;
 using OutputArray = nb::ndarray<nb::device::cpu>;
 
-// Both throw TypeError, naming the argument, for what is no array in CPU memory.
+// Both throw TypeError, naming the argument, for anything but an array in CPU memory.
 InputArray input_array(nb::handle object, const char* name);
 OutputArray output_array(nb::handle object, const char* name);
 

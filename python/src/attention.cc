@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "attention/validate.h"
+#include "attention/door/validate.h"
 #include "request.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"

@@ -1,6 +1,6 @@
 // Fields of a request as Python has them: described for signatures and documents, and filled from Python's values.
 //
-// A value is taken by the type of its field. A str is read as the command line reads a text, so that a wrong one is told
+// A value is taken by the type of its field. A str is read as the command line reads a text, so that a wrong one is reported
 // in the same words; a value of a type that no text of the field could say is a TypeError.
 #pragma once
 

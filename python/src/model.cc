@@ -45,11 +45,12 @@ class Onlooker : public model::AttentionObserver {
   RowStatistics part_;
 };
 
-std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const model::Configuration& c) {
+std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const model::Model& model) {
+  const model::Configuration& c = model.configuration();
   if (!wish.normalizer.empty() && !wish.normalizers.empty())
     throw Error(ErrorCode::bad_argument, "normalizer and normalizers were both given; one was expected");
   if (!wish.normalizers.empty())
-    return model::parse_normalizer_table(wish.normalizers, "normalizers", c.layers, c.heads);
+    return model::parse_normalizer_table(wish.normalizers, "normalizers", model.own_normalizers());
   if (wish.normalizer.empty()) return std::nullopt;
   return model::NormalizerTable(c.layers, c.heads, AnyNormalizer::parse(wish.normalizer));
 }
@@ -107,7 +108,7 @@ std::unique_ptr<model::Session> HeldModel::open_session(const SessionWish& wish,
   settings.cache = wish.cache == "float16" ? model::CacheType::float16 : model::CacheType::float32;
   settings.threads = wish.threads;
   if (wish.block > 0) settings.block = wish.block;
-  settings.normalizers = table_of(wish, model().configuration());
+  settings.normalizers = table_of(wish, model());
   settings.on_layer = [signals = SignalWatch()]() mutable { signals.look(); };
   return std::make_unique<model::Session>(model(), settings);
 }

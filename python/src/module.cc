@@ -15,7 +15,7 @@
 namespace sharpmax::python {
 namespace {
 
-// A sentence about a file ends as the system told it.
+// A sentence about a file ends with the words of the system.
 PyObject* system_error_in(std::string_view sentence) {
   const std::pair<int, PyObject*> kinds[] = {
       {ENOENT, PyExc_FileNotFoundError}, {EACCES, PyExc_PermissionError}, {EISDIR, PyExc_IsADirectoryError}};
@@ -68,7 +68,7 @@ void translate(const std::exception_ptr& pending, void*) {
 }  // namespace
 
 NB_MODULE(_core, m) {
-  // A cached normalizer, or any global of a script, outlives the module: nothing to tell a user about.
+  // A cached normalizer, or any global of a script, outlives the module: users need not know.
   nb::set_leak_warnings(false);
   nb::register_exception_translator(translate);
   bind_request(m);

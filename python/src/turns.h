@@ -1,4 +1,4 @@
-// What serves one thread at a time: the others wait, without the interpreter's lock and heeding its signals.
+// An object that serves one thread at a time: the others wait, without the interpreter's lock and open to its signals.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -141,7 +141,7 @@ namespace {
 
 thread_local bool in_a_loop = false;
 
-// What the calling thread knows of itself as a caller of loops.
+// State of the calling thread as a caller of loops.
 struct Caller {
   std::int64_t looked = 0;  // when
   std::int64_t delay = 0;   // core_delay() then

@@ -90,7 +90,7 @@ void check_field(const Field& field, const std::vector<T>& values) {
 template <class Request, class Visit>
 void each_given(const Request& request, const Visit& visit) {
   std::map<std::string_view, std::string> defaults;
-  const Request plain{};
+  static const Request plain{};  // one per kind of request, made once
   Request::each_field(plain, [&](const Field& field, const auto& value) { defaults[field.name] = field_text(value); });
   Request::each_field(request, [&](const Field& field, const auto& value) {
     if (field_text(value) != defaults[field.name]) visit(field, value);

@@ -23,7 +23,7 @@ std::string what_differs(const Json& before, const Json& now) {
     return model == settings.end() ? std::string() : model->value("sha256", "");
   };
   const std::string was = checksum(before), is = checksum(now);
-  if (was == is) return "under other settings";
+  if (was == is) return "under other settings: " + first_difference(before, now);
   if (was.empty()) return "on a model whose checksum it does not hold, so it cannot be known to be this one";
   return fmt::format("on another model (SHA-256 {}, this one has {})", was, is);
 }
@@ -37,7 +37,7 @@ void resume_from(const std::string& file, std::string_view schema, const Json& s
     const Json json = Json::parse(text);
     if (json.at("schema") != schema)
       throw Error(ErrorCode::bad_file, fmt::format("{}: not a {}", file, schema));
-    if (json.at("settings") != settings)
+    if (!first_difference(json.at("settings"), settings).empty())
       throw RequestError(ErrorCode::bad_file,
                          fmt::format("{}: it was measured {}; give another file to {}, or leave {} out", file,
                                      what_differs(json.at("settings"), settings), named("json"), flagged("resume")));
@@ -92,6 +92,9 @@ std::string difference(const Json& there, const Json& here, const std::string& p
       if (!there.contains(key)) return fmt::format("{} is given here only", at);
       if (const std::string found = difference(there[key], value, at); !found.empty()) return found;
     }
+    for (const auto& [key, value] : there.items())
+      if (!here.contains(key)) return fmt::format("{} is given there only", path.empty() ? key : path + "." + key);
+    return "";  // the same in another order
   }
   if (there.is_array() && here.is_array() && there.size() == here.size()) {
     for (std::size_t i = 0; i < here.size(); ++i) {
@@ -112,7 +115,7 @@ Json parse_json(std::string_view text, std::string_view where) {
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
       throw Error(ErrorCode::bad_file,
-                  fmt::format("{}: {} is there twice", where, in_quotes(parsed.get<std::string>())));
+                  fmt::format("{}: {} appears twice", where, in_quotes(parsed.get<std::string>())));
     return true;
   };
   try {

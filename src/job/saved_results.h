@@ -1,4 +1,4 @@
-// Results in files: what they begin with, and those of an earlier run to go on from.
+// Results in files: how they begin, and how an earlier run is resumed from them.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ Provenance provenance_of(const std::string& command, const std::string& otherwis
 Json header_of(std::string_view schema, const Provenance& provenance);
 Provenance provenance_in(const Json& results);
 
-// As files have it: one space of indentation; what is no number is null, and bytes that are no text are U+FFFD.
+// As files have it: one space of indentation; a value that is not a number is null, and bytes that are not text are U+FFFD.
 std::string results_text(const Json& results);
 
-// What an interrupted job tells, for each door to end with how to go on.
+// The last sentence of an interrupted job, to which each door adds how to go on.
 struct Interruption {
   bool can_go_on = false;  // the same request with `resume` does
   std::string sentence;    // "interrupted; finished chunks are saved"; names fields as a job does

@@ -27,7 +27,7 @@ class ReadBandwidth {
 // Instruction sets compiled into this program, best first, whether or not this CPU runs them.
 std::vector<std::string> compiled_targets();
 
-// How much memory this process could still take, as the system tells it.
+// Memory that this process could still take, as the system reports it.
 
 // The least of what is free on the machine, in this control group, and under the limit of address space.
 // Nothing where the system does not say.

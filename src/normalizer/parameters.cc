@@ -109,8 +109,9 @@ const Definition& require_definition(std::string_view name, std::size_t column) 
     known.insert(known.end(), definition->aliases.begin(), definition->aliases.end());
   }
   const std::string found = name.empty() ? "the name is missing" : "there is no " + in_quotes(name);
-  refuse(
-      fmt::format("{}{}{}; there are {}", found, at_column(column), suggestion(name, known), joined(known)));
+  const std::string close = suggestion(name, known);
+  refuse(fmt::format("{}{}{}{} {}", found, at_column(column), close, close.empty() ? "; there are" : " There are",
+                     joined(known)));
 }
 
 const ParameterSpec& require_parameter(const Definition& definition, std::string_view name,

@@ -40,7 +40,7 @@ std::string array_of(const Items& items, Text&& text) {
   return out + ']';
 }
 
-// A choice is told by its word, one number as itself, several as an array.
+// A choice is written as its word, one number as itself, several as an array.
 std::string default_of(const ParameterInfo& parameter) {
   const std::vector<double>& values = parameter.default_value;
   if (values.size() != 1) return array_of(values, decimal_text);

@@ -32,7 +32,7 @@ std::string family_json();
 extern "C" {
 
 // {"largest_row": n, "statistics": [name, ...], "normalizers": [...]}. The normalizers are those that need
-// scores alone, told as `sharpmax attend --list --json -` tells them.
+// scores alone, in the form of `sharpmax attend --list --json -`.
 const char* sharpmax_family();
 
 // Whether the text names a normalizer; if not, sharpmax_message() says why.

@@ -39,7 +39,7 @@ std::vector<Folder> drawn(const std::filesystem::path& directory, std::span<cons
   return folders;
 }
 
-// As a file of them would be read: what is no number is null there, and bytes that are no text are U+FFFD. So
+// As a file of them would be read: a value that is not a number is null there, and bytes that are not text are U+FFFD. So
 // a page made at once is that which `sharpmax report` makes later, to the byte.
 std::vector<Json> as_saved(std::span<const Json> results) {
   std::vector<Json> saved;
@@ -137,6 +137,17 @@ Json report_view(std::span<const Json> results) { return report::to_json(view_of
 
 std::string report_text(std::span<const Json> results, bool colour, Rows rows) {
   return report::as_text(view_of(results), {.colour = colour, .every_row = rows == Rows::all});
+}
+
+std::string head_text(const Json& audit, std::int64_t layer, std::int64_t head, bool colour) {
+  const report::View view = view_of({&audit, 1});
+  for (const report::Section& section : view.sections)
+    for (const report::Item& item : section.items)
+      if (const auto* heads = std::get_if<report::Heads>(&item.value))
+        for (std::size_t i = 0; i < heads->heads.size(); ++i)
+          if (heads->heads[i].layer == static_cast<double>(layer) && heads->heads[i].head == static_cast<double>(head))
+            return report::as_text(*heads, i, {.colour = colour});
+  throw Error(ErrorCode::bad_argument, fmt::format("report: the results have no head {}.{}", layer, head));
 }
 
 std::vector<Figure> report_figures(std::span<const Json> results) {

@@ -5,9 +5,8 @@
 
 #include "playground/code.h"
 #include "report/kind/kinds.h"
-#include "report/view/json.h"
-#include "report/view/room.h"
 #include "report/page_template.h"
+#include "report/view/json.h"
 #include "sharpmax/error.h"
 #include "storage/files.h"
 

@@ -39,7 +39,7 @@ struct PairedTest {
 // As many of either: first[i] and second[i] are of the same seed.
 PairedTest paired_t_test(std::span<const double> first, std::span<const double> second);
 
-// A row of numbers told by some of its quantiles.
+// Numbers summed up by some of their quantiles.
 
 // `count` quantiles, evenly spaced from the least to the largest, straight between neighbours. Of at least
 // one value, and count >= 2.

@@ -103,17 +103,33 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::close_whole() {
+  if (file_ < 0) return;
   // A full disk may be noticed only here. Devices and pipes know no fsync: EINVAL is no failure.
   if (::fsync(file_) != 0 && errno != EINVAL && errno != EROFS) fail("could not be written");
   const int closed = ::close(file_);
   file_ = -1;
   if (closed != 0) fail("could not be closed");
+}
+
+void AtomicFile::commit() {
+  close_whole();
   if (temporary_.empty()) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("could not be put in place");
   forget(slot_);
   slot_ = -1;
   temporary_.clear();
+}
+
+bool AtomicFile::commit_first() {
+  close_whole();
+  if (::link(temporary_.c_str(), target_.c_str()) == 0) return true;  // the destructor removes the other name
+  if (errno == EEXIST) return false;
+  // File systems without links: two processes that come at the same moment are not told apart.
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) fail("could not be put in place");
+  if (::access(target_.c_str(), F_OK) == 0) return false;
+  commit();
+  return true;
 }
 
 std::string read_text(const std::filesystem::path& path) {
@@ -129,6 +145,12 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(text.data(), text.size())));
   file.commit();
+}
+
+bool write_first_text(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text.data(), text.size())));
+  return file.commit_first();
 }
 
 namespace {
@@ -159,7 +181,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail("could not be examined");
   if (!S_ISREG(status.st_mode))
-    throw Error(ErrorCode::bad_file, fmt::format("{}: not a regular file", path.string()));
+    throw Error(ErrorCode::bad_file, fmt::format("{} is {}; expected a file", path.string(),
+                                                 S_ISDIR(status.st_mode) ? "a directory" : "not a regular file"));
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;  // mmap refuses an empty range
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);

@@ -28,8 +28,11 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void commit();
+  // As commit(), unless there is a file of this name already, which then stays. Of several processes one wins.
+  bool commit_first();
 
  private:
+  void close_whole();
   [[noreturn]] void fail(std::string_view what) const;
   void open_beside();
 
@@ -45,6 +48,7 @@ void remove_unfinished_files() noexcept;
 // Small files of text, whole.
 std::string read_text(const std::filesystem::path& path);  // throws Error; pipes are read to their end
 void write_text(const std::filesystem::path& path, std::string_view text);  // by an atomic rename
+bool write_first_text(const std::filesystem::path& path, std::string_view text);  // false: one was there already
 
 // A file seen as memory: read-only, nothing is copied, pages come when they are touched.
 //

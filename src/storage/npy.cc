@@ -70,7 +70,7 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-// The first index varies fastest in the file; in memory the last one shall.
+// The first index varies fastest in the file; in memory the last one does.
 ArrayBytes in_c_order(const NpyHeader& header, const ArrayBytes& fortran) {
   const std::size_t size = size_of(header.type);
   const std::size_t rank = header.shape.size();
@@ -195,7 +195,7 @@ Archive open_archive(const std::filesystem::path& path) {
   int code = 0;
   Archive archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
   if (archive) return archive;
-  // ZIP_ER_NOENT here is the archive speaking of itself: the file has just been seen.
+  // ZIP_ER_NOENT here means the archive, not the file, which has just been seen.
   const bool refused = code == ZIP_ER_OPEN || code == ZIP_ER_READ;
   throw Error(refused ? ErrorCode::io : ErrorCode::bad_file,
               refused

@@ -22,10 +22,11 @@ struct NamedType {
   std::string_view name;
   std::size_t size;
 };
-constexpr std::array<NamedType, 8> kTypes = {{{SafetensorType::f64, "F64", 8},
+constexpr std::array<NamedType, 9> kTypes = {{{SafetensorType::f64, "F64", 8},
                                               {SafetensorType::f32, "F32", 4},
                                               {SafetensorType::f16, "F16", 2},
                                               {SafetensorType::bf16, "BF16", 2},
+                                              {SafetensorType::f8_e4m3, "F8_E4M3", 1},
                                               {SafetensorType::i64, "I64", 8},
                                               {SafetensorType::i32, "I32", 4},
                                               {SafetensorType::u8, "U8", 1},
@@ -119,7 +120,7 @@ namespace {
 
 constexpr const char* kChecksum = "checksum";
 
-// One flipped bit in a weight is still a weight: only a sum over everything tells. Tensors may lie in any
+// One flipped bit in a weight is still a weight: only a sum over everything finds it. Tensors may lie in any
 // order, so their own sums are added.
 std::string checksum_of(const SafetensorMetadata& metadata, std::uint64_t of_tensors) {
   Checksum sum;

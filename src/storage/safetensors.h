@@ -21,7 +21,7 @@
 
 namespace sharpmax {
 
-enum class SafetensorType { f64, f32, f16, bf16, i64, i32, u8, boolean };
+enum class SafetensorType { f64, f32, f16, bf16, f8_e4m3, i64, i32, u8, boolean };
 
 std::size_t size_of(SafetensorType type) noexcept;
 std::string_view name_of(SafetensorType type) noexcept;  // as in the file: "F32"
@@ -62,7 +62,7 @@ class SafetensorsFile {
   std::uint64_t size() const noexcept { return file_.bytes().size(); }         // of the file, in bytes
   std::span<const std::byte> bytes() const noexcept { return file_.bytes(); }  // of the file
   const SafetensorEntry* find(std::string_view tensor) const noexcept;         // null: there is none
-  // Where they lie in the file: not copied, and aligned only as far as who wrote the file saw to it.
+  // Their place in the file: not copied, and aligned only as far as the writer of the file aligned them.
   std::span<const std::byte> bytes(const SafetensorEntry& tensor) const noexcept {
     return file_.bytes().subspan(tensor.begin, tensor.end - tensor.begin);
   }

@@ -1,4 +1,4 @@
-// The header of a .safetensors file. nlohmann's parser reads the JSON and tells us of every token; what may
+// The header of a .safetensors file. nlohmann's parser reads the JSON and hands us every token; what may
 // stand where, and what the numbers must say, is decided here.
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::size_t kMaxRank = 32;
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::string_view kTypes = "F64, F32, F16, BF16, I64, I32, U8, BOOL";
+constexpr std::string_view kTypes = "F64, F32, F16, BF16, F8_E4M3, I64, I32, U8, BOOL";
 
 class HeaderReader {
  public:
@@ -44,7 +44,7 @@ class HeaderReader {
     return std::move(result_);
   }
 
-  // What the parser tells us of.
+  // Events of the parser.
   bool null() { unexpected("null"); }
   bool boolean(bool) { unexpected("true or false"); }
   bool number_integer(number_integer_t value) { unexpected(fmt::format("the number {}", value)); }
@@ -295,7 +295,7 @@ SafetensorHeader parse_safetensors_header(std::span<const std::byte> file, std::
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << (8 * i);
   if (length == 0) fail(0, "the header has length 0; expected at least '{}'");
   if (length > kSafetensorHeaderLimit)
-    fail(0, fmt::format("the header has length {}; expected at most {}", length, kSafetensorHeaderLimit));
+    fail(0, fmt::format("not a .safetensors file: the header has length {}; expected at most {}", length, kSafetensorHeaderLimit));
   if (length > file.size() - kLengthBytes)
     fail(0,
          fmt::format("the header has length {}, but {} bytes are left", length, file.size() - kLengthBytes));

@@ -116,7 +116,7 @@ ProportionalConstants softmax_constants(double query_norm, double key_norm, doub
 // Which formula the rows of a normalizer follow.
 
 // The kernels' rule at n keys, but by shape: rows that have no kernel of their own, for a negative beta or an
-// alpha close to 1, are told as what they are. RuleKind::specification: a member of unknown shape.
+// alpha close to 1, are reported as what they are. RuleKind::specification: a member of unknown shape.
 Rule shape_of(const AnyNormalizer& normalizer, const HeadParameters& parameters, double n);
 
 // Peak ranges of members that change when all scores move together, one function each; see peak_range.h.

@@ -18,7 +18,7 @@ void check_counts(double length, double selected) {
 }
 
 void check_row(const WeightedRow& row) {
-  require_counts("vectors", row.vectors.size(), "one vector a weight", row.weights.size() * row.features);
+  require_counts("vectors", row.vectors.size(), "one vector per weight", row.weights.size() * row.features);
   require_distribution(row.weights);
   for (const double x : row.vectors) require("a vector's entry", x, kAnyNumber);
 }
@@ -213,7 +213,7 @@ double separability_lower_bound(const SeparabilityFacts& facts, double r) {
 double counted_separability_lower_bound(const SeparabilityFacts& facts, double r) {
   require("r", r, kPositive);
   const std::vector<double> reaches = separability_reaches(facts);
-  // Keys that all lie at the same distance are told apart by no one: rounding must not do it.
+  // Keys that all lie at the same distance cannot be separated, and rounding must not separate them.
   const auto within = std::count_if(reaches.begin(), reaches.end(),
                                     [&](double reach) { return reach < r * (1.0 - kSumRounding); });
   return static_cast<double>(within) / static_cast<double>(reaches.size());

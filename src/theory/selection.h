@@ -1,4 +1,4 @@
-// Paper B on the keys that attention selects: how far the others are from them, and how many can be told apart.
+// Paper B on the keys that attention selects: how far the others are from them, and how many can be separated.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ double selection_distance(const WeightedRow& row, std::span<const std::size_t> s
 SelectionFacts selection_facts(const WeightedRow& row, std::span<const std::size_t> selected);
 double random_selection_bound(const WeightedRow& row, std::size_t selected);
 
-// How many of the selected keys can be told from those left out. Paper B, theorem 2, as far as it could be
+// Number of the selected keys that can be separated from those left out. Paper B, theorem 2, as far as it could be
 // rebuilt (docs/design/theory.md).
 //
 // I_N the N selected keys, s = sum over I_N of alpha_j x_j, r = min over i not in I_N of |s - alpha_i x_i|.

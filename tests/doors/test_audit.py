@@ -64,7 +64,17 @@ def test_json_says_what_the_report_says(folder, book):
 
 def test_one_head_alone(folder, book):
     text = sharpmax("audit", folder, "--text", book, "--lengths", "32,64", "--head", "1.3").stdout.decode()
-    assert text.startswith("Head 1.3: ")
+    attention = audit_json(folder, book, "--lengths", "32,64")["attention"]
+    head = next(one for one in attention["heads"] if (one["layer"], one["head"]) == (1, 3))
+    assert text.startswith(f"Layer 1, head 3: {head['kind']}. ")
+    lines = [line.split() for line in text.splitlines()]
+    columns = ("peak_outside", "peak_bound", "first", "entropy", "entropy_outside", "spread", "support", "distance_outside")
+    within = [attention["gaps"].index(gap) for gap in (1, 2, 4, 8, 16)]
+    for i, n in enumerate((32, 64)):
+        numbers, gaps = (list(map(float, line[1:])) for line in lines if line[:1] == [str(n)])
+        medians = [head[name]["median"][i] if isinstance(head[name], dict) else head[name][i] for name in columns]
+        assert numbers == pytest.approx(medians, rel=5e-2, abs=0.5) and numbers[:5] == pytest.approx(medians[:5], rel=2e-3, abs=5.1e-4)
+        assert gaps == pytest.approx([head["gap_counts"][i][k] for k in within], abs=0.5)
     assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("  sharpmax ")), text
     for wrong in ("2.0", "0.4", "-1.0"):
         assert "there is no such head; layers go from 0 to 1 and heads from 0 to 3" in refused(

@@ -56,7 +56,7 @@ def test_help_all_has_every_option_of_help_and_as_many_more_as_it_says(command):
         return set(re.findall(r"^  (?:-\w,)?(--[a-z0-9-]+)", run(command, *words).stdout, re.MULTILINE))
 
     short, full = options("--help"), options("--help-all")
-    promised = re.search(r"--help-all +(\d+) more", run(command, "--help").stdout)
+    promised = re.search(r"--help-all +Show (\d+) more", run(command, "--help").stdout)
     assert short - {"--help-all"} <= full
     assert len(full - short - {"--help", "--help-all"}) == (int(promised[1]) if promised else 0)
     assert max(map(len, run(command, "--help-all").stdout.splitlines())) <= 80
@@ -92,6 +92,9 @@ def test_bash_completes_commands_options_values_and_files(tmp_path):
     assert completed_by_bash("--ver") == ["--version", "--verbose"]
     assert completed_by_bash("fix", "m.gguf", "--for", "t") == ["text", "task"]
     assert completed_by_bash("run", "m.gguf", "--normalizer", "entm") == ["entmax15", "entmax"]
+    assert completed_by_bash("completion", "f", cwd=tmp_path) == ["fish"]
+    assert completed_by_bash("train", "lo", cwd=tmp_path) == ["lookup"]
+    assert completed_by_bash("train", "a", cwd=tmp_path) == ["a model.gguf"]
     assert completed_by_bash("audit", "a", cwd=tmp_path) == ["a model.gguf"]
     assert completed_by_bash("audit", "m.gguf", "--text", "a", cwd=tmp_path) == ["a model.gguf"]
     assert completed_by_bash("audit", "m.gguf", "--lengths", "", cwd=tmp_path) == [""]  # a number cannot be guessed
@@ -119,7 +122,12 @@ def test_fish_completes_commands_options_and_values():
 
 
 def test_completion_for_another_shell_is_refused():
-    assert "bash" in refusal("completion", "tcsh")
+    assert "'tcsh' is unknown; it must be bash, zsh or fish" in refusal("completion", "tcsh")
+
+
+def test_help_of_a_command_that_does_not_exist_is_an_error():
+    for words in (("help", "audti"), ("audti", "--help")):
+        assert "there is no command 'audti'; did you mean audit?" in refusal(*words)
 
 
 def test_a_name_on_a_hub_and_a_text_in_the_place_of_a_path_get_a_hint(tmp_path):

@@ -109,7 +109,7 @@ def test_residuals_are_those_of_the_printed_polynomial_over_the_points_of_the_cs
 
 def test_the_printed_rule_is_taken_by_retrieve_and_gives_the_compared_numbers(head, found, tmp_path):
     fit, _, text = found
-    rule = next(line for line in text.splitlines() if line.startswith("adaptive:polynomial="))
+    rule = next(line.strip() for line in text.splitlines() if line.startswith("  adaptive:polynomial="))
     assert rule == fit["refitted"]["normalizer"]
     # 128 of 8192 sets, the first of that size for either command.
     again = json.loads(done("retrieve", "--head", head, "--sizes", "16,256", "--sets-scale", 128 / 8192, "--normalizers",
@@ -122,28 +122,35 @@ def test_the_printed_rule_is_taken_by_retrieve_and_gives_the_compared_numbers(he
 
 
 def shown(share):
-    return "100" if f"{100 * share:.1f}" == "100.0" else f"{100 * share:.1f}"
+    return "100" if share == 1 else f"{100 * share:.1f}"
 
 
-def test_the_table_is_the_json_and_fits_80_columns(found):
-    fit, _, text = found
-    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("  sharpmax "))
-    assert "Published: from 0.849 to 5.945 nats; beyond, from about 382 equally" in text
+def lines_below(text, heading, skipped=1):
     lines = text.splitlines()
-    bins = lines.index("Best temperatures by entropy, and the fit") + 2
-    for line, b in zip(lines[bins:], fit["bins"]):
-        number = lambda x: "-" if x is None else f"{x:.2f}" if abs(x) < 99.995 else f"{x:.0f}"
-        low, high = b["entropy"]
-        assert line.split()[:7] == [f"{low:.2f}-{high:.2f}", str(b["points"]), *(number(b[key]) for key in (
-            "mean_beta", "refitted", "published", "mean_residual", "rms_residual"))]
-    table = next(i for i, line in enumerate(lines) if line.startswith("Right answers")) + 2
-    for line, n in zip(lines[table:], (16, 256)):
+    return lines[next(i for i, line in enumerate(lines) if line.startswith(heading)) + 1 + skipped:]
+
+
+def test_the_tables_are_the_json_and_fit_80_columns(found):
+    fit, _, text = found
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith(("  sharpmax ", "  adaptive:")))
+    assert "Published: from 0.849 to 5.945 nats; beyond, from about 382 equally" in text
+    number = lambda x, digits: "-" if x is None else f"{x:.{digits}f}"
+    bins = lines_below(text, "Best temperatures by entropy:")
+    for line, b in zip(bins, fit["bins"], strict=False):
+        words = line.split()
+        assert words[:3] == [number(b["entropy"][0], 2), number(b["entropy"][1], 2), str(b["points"])]
+        for word, key in zip(words[3:], ("mean_beta", "refitted", "published", "mean_residual", "rms_residual"), strict=True):
+            assert word == "-" if b[key] is None else abs(float(word.replace(",", "").replace("+-", "")) - b[key]) <= 5.1e-4 * max(1, abs(b[key]))
+    compared = lines_below(text, "Right answers in %, with 95 % intervals, over 128 other sets of each size:")
+    for line, n in zip(compared, (16, 256), strict=False):
         row = [m for m in fit["comparison"] if m["n"] == n]
-        assert line.split()[0] == str(n)
-        assert line.split()[2:] == [word for m in row for word in (
-            shown(m["accuracy"]), f"{shown(m['accuracy_low'])}-{shown(m['accuracy_high'])}")]
+        assert line.split() == [str(n), *(word for m in row for word in (
+            shown(m["accuracy"]), f"{shown(m['accuracy_low'])}-{shown(m['accuracy_high'])}"))]
+    counts = lines_below(text, "Sets looked at:")
+    for line, c in zip(counts, fit["counts"], strict=False):
+        assert line.split() == [str(c[key]) for key in ("n", "sets", "wrong", "mended")]
     flat = re.sub(r"\s+", " ", text)
-    assert f"Of {fit['points']} fitted sets {fit['at_least_beta']} are best at beta = 0.25 and {fit['at_largest_beta']} at 16" in flat
+    assert f"Of {fit['points']} fitted sets, {fit['at_least_beta']} are best at beta = 0.25 and {fit['at_largest_beta']} at 16" in flat
     help_text = done("fit", "--help", cwd=ROOT)
     assert max(map(len, help_text.splitlines())) <= 80
 
@@ -166,19 +173,20 @@ def test_degree_and_only_are_heeded(head, tmp_path):
                                                 "--csv", "-", cwd=tmp_path))))
     assert all(row["mended"] == "1" and 0.25 <= float(row["beta"]) <= 4 for row in rows)
     text = done("fit", head, *SMALL, "--degree", 8, cwd=tmp_path)
-    assert all(len(line) <= 80 or line.startswith(("adaptive:polynomial=", "  sharpmax ")) for line in text.splitlines())
+    assert all(len(line) <= 80 or line.startswith(("  adaptive:polynomial=", "  sharpmax ")) for line in text.splitlines())
 
 
-def test_an_empty_bin_is_told_and_does_not_stretch_the_plot(head, tmp_path):
+def test_an_empty_bin_is_told_and_does_not_stretch_the_chart(head, tmp_path):
     text = done("fit", head, "--sizes", "16,8192", "--test-sizes", 16, "--sets-scale", 0.05, "--degree", 0, "--largest-beta", 4,
-                "--json", "fit.json", cwd=tmp_path)
+                "--json", "fit.json", "--figures", "figures", cwd=tmp_path)
     fit = json.loads((tmp_path / "fit.json").read_text())
-    empty = [b for b in fit["bins"] if b["points"] == 0]
-    assert empty and all(b["mean_beta"] is b["mean_residual"] is b["rms_residual"] is None for b in empty)
-    lines = text.splitlines()
-    axis = lines[lines.index("Best temperatures by entropy, and the fit") + 1]
+    empty = [i for i, b in enumerate(fit["bins"]) if b["points"] == 0]
+    assert empty and all(fit["bins"][i][key] is None for i in empty for key in ("mean_beta", "mean_residual", "rms_residual"))
+    bins = lines_below(text, "Best temperatures by entropy:")
+    assert all(bins[i].split()[2:4] == ["0", "-"] for i in empty)
     most = max(b[key] for b in fit["bins"] for key in ("mean_beta", "refitted", "published") if b[key] is not None)
-    assert axis.split()[-2:] == ["0", f"{most:.1f}"]
+    ticks = [float(tick) for tick in re.findall(r'data-up="([^"]+)"', (tmp_path / "figures/entropy.svg").read_text())]
+    assert 0.5 * most < max(ticks) <= 1.05 * most
 
 
 @pytest.mark.parametrize("arguments,words", [

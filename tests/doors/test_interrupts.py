@@ -69,7 +69,8 @@ def in_a_shell(typed, cwd):
                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+# SIGTERM takes the same way; test_an_interrupt_ends_it_with_130_and_leaves_what_was_saved sends it in `make test`.
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_training_interrupted_several_times_ends_in_the_same_results(tmp_path, sent):
     words = ("retrieve", *TRAINING, *TESTING, "--steps", 1500)
     assert sharpmax(*words, "--directory", tmp_path / "whole").returncode == 0

@@ -30,7 +30,7 @@ HIDDEN = {
          "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON",
          "-DCMAKE_IGNORE_PATH=/usr/include"], {},
         {"libhwy-dev", "libfmt-dev", "nlohmann-json3-dev", "libcli11-dev", "librandom123-dev", "libboost-math-dev",
-         "libgtest-dev", "librapidcheck-dev", "libbenchmark-dev", "zlib1g-dev"}),
+         "libgtest-dev", "libbenchmark-dev", "zlib1g-dev"}),
     "modules of pkg-config": (
         [], {"PKG_CONFIG_LIBDIR": "/nonexistent"},
         {"libzip-dev", "nettle-dev", "libopenblas-openmp-dev", "libpcre2-dev", "libutf8proc-dev"}),

@@ -161,7 +161,7 @@ def killed(directory, changes, *arguments):
     return process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [0, 1, *(pytest.param(number, marks=pytest.mark.long) for number in range(2, 8))])
 def test_killed_at_any_moment_and_resumed_it_ends_in_the_same_bytes(unbroken, tmp_path, number):
     whole = unbroken
     chance = random.Random(SEED + number)
@@ -181,6 +181,7 @@ def half_trained(folder):
         shutil.rmtree(folder, ignore_errors=True)
         assert killed(folder, 1 + attempt)
         if list(folder.glob("checkpoints/*.safetensors")) and not list(folder.glob("tested/*")):
+            shutil.rmtree(folder / "claims", ignore_errors=True)  # of the killed process; whoever comes next removes them
             return folder
     pytest.fail("no checkpoint was ever seen")
 

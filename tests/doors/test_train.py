@@ -163,7 +163,7 @@ def test_a_diverging_loss_says_when_and_keeps_the_last_good_state(tmp_path):
     (["lookup", "--arms", "softmax,softmax"], ["'softmax' is given twice"]),
     (["lookup", "--normalizers", "softmux"], ["--normalizers", "softmux"]),
     (["lookup", "--sizes", "64,64"], ["--sizes: 64 is given twice"]),
-    (["recall", "--local-heads", "5"], ["--local-heads 5 is more than --heads 4"]),
+    (["recall", "--local-heads", "5"], ["--local-heads 5 is more than --heads 2"]),
     (["recall", "--head-width", "7"], ["--head-width 7 must be even"]),
     (["lookup", "--beta2", "1"], ["must be below 1"]),
     (["lookup", "--feed-forward", "relu"], ["--feed-forward", "gelu"]),

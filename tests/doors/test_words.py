@@ -10,6 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
 WIDEST, README_LINES, README_WORDS = 100, 150, 1200
+LONGEST = 40  # words of a sentence; the rule is 25, and a formula may need more
 
 PHRASES = {
     "was wanted": "must be …; expected …",
@@ -23,8 +24,20 @@ PHRASES = {
     "lets go ": "loses the key",
     "has let go": "has lost the key",
     "photograph": "screenshot",
-    "heeded": "respected",
+    "heed": "respect",
+    "tell of itself": "statistics of a row",
+    "tell of themselves": "statistics of rows",
+    "For who ": "for code that …; for readers who …",
+    "what is no ": "what is not …",
+    "One line a ": "One line per …",
+    "One dict a ": "One dict per …",
+    "a line a ": "one line per …",
+    "believed in nothing": "not trusted",
+    "is there twice": "appears twice",
 }
+BRITISH = re.compile(
+    r"\w*(?:neighbour|colour|behaviour|honour|favour|centred|unnormalis|normalis|quantis|recognis|optimis|summaris|"
+    r"initialis|spelt|learnt)\w*", re.IGNORECASE)  # fmt: skip
 # The rules quote what they forbid.
 QUOTING = {"CONTRIBUTING.md", "tests/doors/test_words.py"}
 
@@ -69,6 +82,39 @@ def test_no_text_has_the_phrase(phrase):
     found = [f"{name}: {line.strip()[:120]}" for name, path in texts()
              for line in without_generated(path.read_text()).splitlines() if phrase in line]  # fmt: skip
     assert not found, f"write {PHRASES[phrase]!r} instead of {phrase!r}:\n" + "\n".join(found)
+
+
+def sentences_of(page):
+    """(number of its first line, sentence) for each sentence of a page; links count as their text."""
+    paragraph, first, last = "", 0, 0
+    for number, line in [*prose_lines(page), (10**9, "")]:
+        begins = number != last + 1 or not line.strip() or re.match(r"\s*(?:[-*>]|\d+\.|#+) ", line)
+        if begins and paragraph:
+            plain = re.sub(r"\]\([^)]*\)", "]", paragraph)
+            for sentence in re.split(r"(?<=[.!?:])[\"”)*]*\s+(?=[A-Z`*\[(“\"])", plain):
+                yield first, sentence
+            paragraph = ""
+        if line.strip() and not line.startswith("#"):
+            first = first if paragraph else number
+            paragraph += " " + line.strip()
+        last = number
+
+
+def guides():
+    """Pages for readers; decisions are records of their time."""
+    return [page for page in pages() if "decisions" not in page.parts]
+
+
+def test_sentences_of_pages_are_short():
+    long = [f"{page.relative_to(ROOT)}:{number}: {len(sentence.split())} words: {sentence[:100]}" for page in guides()
+            for number, sentence in sentences_of(page) if len(sentence.split()) > LONGEST]  # fmt: skip
+    assert not long, "\n".join(long)
+
+
+def test_pages_have_american_spelling():
+    found = [f"{page.relative_to(ROOT)}:{number}: {word}" for page in pages() for number, line in prose_lines(page)
+             for word in BRITISH.findall(line)]  # fmt: skip
+    assert not found, "\n".join(found)
 
 
 def commands():

@@ -11,8 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sharpmax::model;
   if (size == 0) return 0;
-  constexpr int kTypes = static_cast<int>(TensorType::q6_k) + 1;
-  const auto type = static_cast<TensorType>(data[0] % kTypes);
+  const auto type = static_cast<TensorType>(data[0] % kTensorTypes);
   const TypeLayout& layout = layout_of(type);
   const auto blocks = static_cast<std::int64_t>(size - 1) / layout.bytes;
   // Memory of exactly this size, so that a sanitizer sees a step too far on either side.
@@ -24,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   dequantize(type, bytes, blocks * layout.block, again.data());
   if (!out.empty() && std::memcmp(out.data(), again.data(), out.size() * sizeof(float)) != 0) std::abort();
   // The largest scale times the largest whole numbers: 65504 * 127 * 32 and the like, far below 2^40.
-  const bool any_size = type == TensorType::f32 || type == TensorType::bf16;
+  const bool any_size = type == TensorType::f32 || type == TensorType::bf16 || type == TensorType::mxfp4;
   for (const float value : out)
     if (!any_size && std::isfinite(value) && std::fabs(value) > 0x1p40f) std::abort();
   return 0;

@@ -48,7 +48,7 @@ def safetensors_files():
     def file(header: str, payload: bytes) -> bytes:
         return struct.pack("<Q", len(header)) + header.encode() + payload
     for dtype, shape, size in [("F32", "[2,3]", 24), ("F64", "[4]", 32), ("BF16", "[1,2,2]", 8), ("BOOL", "[3]", 3),
-                               ("I64", "[2]", 16), ("F32", "[]", 4), ("U8", "[0,5]", 0)]:
+                               ("I64", "[2]", 16), ("F8_E4M3", "[2,3]", 6), ("F32", "[]", 4), ("U8", "[0,5]", 0)]:
         tensor = '{"dtype":"%s","shape":%s,"data_offsets":[0,%d]}' % (dtype, shape, size)
         yield file('{"a":%s}' % tensor, bytes(size))
         yield file('{"__metadata__":{"format":"pt"},"a":%s}  ' % tensor, bytes(size))
@@ -78,14 +78,15 @@ def gguf_files():
     yield file(arrays + [(b"general.architecture", 8, text(b"llama"))], version=2)
     yield file([(b"general.alignment", 4, struct.pack("<I", 64))], [(b"a", (2,), 0, 0), (b"b", (1,), 0, 64)], bytes(100))
     for kind, block, size in [(0, 1, 4), (1, 1, 2), (2, 32, 18), (3, 32, 20), (6, 32, 22), (7, 32, 24), (8, 32, 34), (11, 256, 110),
-                              (12, 256, 144), (13, 256, 176), (14, 256, 210), (30, 1, 2), (4, 32, 18)]:
+                              (12, 256, 144), (13, 256, 176), (14, 256, 210), (30, 1, 2), (4, 32, 18), (10, 256, 84), (20, 32, 18),
+                              (23, 256, 136), (39, 32, 17)]:
         yield file([], [(b"t", (block, 3), kind, 0)], bytes(3 * size))
     yield file([(b"nested", 9, struct.pack("<IQIQ", 9, 1, 0, 1) + b"\0")])
     yield file([], [(b"t", (1, 1, 1, 1), 0, 0), (b"u", (), 0, 32)], bytes(36))
 
 
 def blocks_of_weights():
-    for kind, size in enumerate([4, 2, 2, 34, 18, 20, 22, 24, 144, 176, 210]):
+    for kind, size in enumerate([4, 2, 2, 34, 18, 20, 22, 24, 144, 176, 210, 84, 110, 18, 136, 17, 16, 1]):
         yield bytes([kind]) + bytes(range(256))[:size] * 2
         yield bytes([kind]) + b"\xff\x7c" * size
 

@@ -12,7 +12,7 @@ namespace {
 
 // In units of the scale on which the row changes: 1 / beta. There the stencils err by step^4 f^(5) / 5,
 // 3e-16 times a derivative that stays below 10^6, and by rounding, 16 eps / step = 2e-11.
-constexpr double kStep = 2e-4;
+constexpr double kRowStep = 2e-4;
 constexpr double kTolerance = 1e-8;
 
 constexpr double kCentral[] = {-2, -1, 1, 2};
@@ -61,7 +61,7 @@ Regime regime_of(const AnyNormalizer& normalizer, const Row& scores) {
   return regime;
 }
 
-double loss(const AnyNormalizer& normalizer, const Row& scores, const Row& d_weights) {
+double row_loss(const AnyNormalizer& normalizer, const Row& scores, const Row& d_weights) {
   const Row weights = weigh(normalizer, scores).weights;
   double total = 0.0;
   for (std::size_t j = 0; j < scores.size(); ++j) total += d_weights[j] * weights[j];
@@ -76,7 +76,7 @@ AnyNormalizer differentiated(const AnyNormalizer& normalizer, const Row& scores)
   return normalizer;
 }
 
-AnyNormalizer with_value(const AnyNormalizer& normalizer, std::size_t place, double value) {
+AnyNormalizer with_parameter(const AnyNormalizer& normalizer, std::size_t place, double value) {
   std::vector<AnyNormalizer::NamedParameter> parameters;
   for (std::size_t i = 0; i < normalizer.parameters().size(); ++i) {
     parameters.emplace_back(normalizer.definition().parameters[i].name,
@@ -103,13 +103,13 @@ std::optional<double> difference(const Stencil& stencil, double step,
   return sum / step;
 }
 
-struct Case {
+struct RowCase {
   AnyNormalizer normalizer;
   Row scores, d_weights, d_scores, d_parameters;
 };
 
-Case differentiate(const AnyNormalizer& normalizer, Random& random) {
-  Case c{.normalizer = normalizer,
+RowCase differentiate(const AnyNormalizer& normalizer, Random& random) {
+  RowCase c{.normalizer = normalizer,
          .scores = scores_for(normalizer, random.row(random.size(1, 8), 1.0)),
          .d_weights = {},
          .d_scores = {},
@@ -121,10 +121,10 @@ Case differentiate(const AnyNormalizer& normalizer, Random& random) {
   return c;
 }
 
-int compare_scores(const Case& c) {
+int compare_scores(const RowCase& c) {
   const AnyNormalizer smooth = differentiated(c.normalizer, c.scores);
   const double beta = std::abs(weigh(smooth, c.scores).facts.temperature);
-  const double step = beta > 1.0 ? kStep / beta : kStep;
+  const double step = beta > 1.0 ? kRowStep / beta : kRowStep;
   int compared = 0;
   for (std::size_t k = 0; k < c.scores.size(); ++k) {
     const auto moved = [&](double x) {
@@ -134,7 +134,7 @@ int compare_scores(const Case& c) {
     };
     const auto wanted = difference(
         {kCentral, kCentralWeight}, step, [&](double x) { return regime_of(smooth, moved(x)); },
-        [&](double x) { return loss(smooth, moved(x), c.d_weights); });
+        [&](double x) { return row_loss(smooth, moved(x), c.d_weights); });
     if (!wanted) continue;
     EXPECT_NEAR(c.d_scores[k], *wanted, kTolerance * (1.0 + std::abs(*wanted))) << "score " << k;
     ++compared;
@@ -142,20 +142,20 @@ int compare_scores(const Case& c) {
   return compared;
 }
 
-int compare_parameter(const Case& c, std::size_t place) {
+int compare_parameter(const RowCase& c, std::size_t place) {
   const ParameterSpec& spec = c.normalizer.definition().parameters[place];
   const double value = c.normalizer.parameters()[place].of_head(0);
   if (!spec.learnable || is_stopped(c.normalizer) || std::isnan(value)) {
     EXPECT_EQ(c.d_parameters[place], 0.0) << spec.name << " has no gradient here";
     return 0;
   }
-  const bool at_lower_end = spec.valid != nullptr && !spec.valid(value - 2.0 * kStep);
+  const bool at_lower_end = spec.valid != nullptr && !spec.valid(value - 2.0 * kRowStep);
   const Stencil stencil =
       at_lower_end ? Stencil{kForward, kForwardWeight} : Stencil{kCentral, kCentralWeight};
-  const auto moved = [&](double x) { return with_value(c.normalizer, place, value + x); };
+  const auto moved = [&](double x) { return with_parameter(c.normalizer, place, value + x); };
   const auto wanted = difference(
-      stencil, kStep, [&](double x) { return regime_of(moved(x), c.scores); },
-      [&](double x) { return loss(moved(x), c.scores, c.d_weights); });
+      stencil, kRowStep, [&](double x) { return regime_of(moved(x), c.scores); },
+      [&](double x) { return row_loss(moved(x), c.scores, c.d_weights); });
   if (!wanted) return 0;
   EXPECT_NEAR(c.d_parameters[place], *wanted, kTolerance * (1.0 + std::abs(*wanted))) << spec.name;
   return 1;
@@ -173,7 +173,7 @@ TEST(NormalizerGradients, BackwardIsTheDerivativeOfForward) {
     int scores_compared = 0;
     std::map<std::size_t, int> parameters_compared;
     for_each_seed(kSeeds, [&](Random& random) {
-      const Case c = differentiate(normalizer, random);
+      const RowCase c = differentiate(normalizer, random);
       scores_compared += compare_scores(c);
       for (std::size_t i = 0; i < c.d_parameters.size(); ++i) {
         parameters_compared[i] += compare_parameter(c, i);
@@ -195,7 +195,7 @@ TEST(NormalizerGradients, MaskedKeysHaveNoneAndDoNotChangeTheOthers) {
   for_each_setting([](const Setting&, const AnyNormalizer& normalizer) {
     if (!has_backward(normalizer)) return;
     for_each_seed(10, [&](Random& random) {
-      const Case plain = differentiate(normalizer, random);
+      const RowCase plain = differentiate(normalizer, random);
       Row scores = plain.scores, d_weights = plain.d_weights;
       scores.insert(scores.begin() + 1, -kInfinity);
       d_weights.insert(d_weights.begin() + 1, 1e9);

@@ -9,7 +9,7 @@
 
 #include <numeric>
 
-#include "attention/oracle.h"
+#include "attention/oracle/oracle.h"
 #include "sharpmax/attention.h"
 #include "support/attention_normalizers.h"
 #include "support/attention_tolerance.h"
@@ -77,7 +77,7 @@ Values oracle_parameters(const AttentionProblem& problem, const AnyNormalizer& n
   GradientBuffers gradients(problem, normalizer, DType::float64);
   AttentionGradients wanted;
   wanted.parameters = gradients.view().parameters;
-  oracle::backward({problem.request, normalizer, problem.segments, problem.d_out().input(), wanted, {}, 1});
+  sharpmax::oracle::backward({problem.request, normalizer, problem.segments, problem.d_out().input(), wanted, {}, 1});
   return gradients.parameters;
 }
 
@@ -160,17 +160,17 @@ struct Conditioning {
 };
 Conditioning conditioning_of(const AttentionProblem& problem, const AnyNormalizer& normalizer) {
   const AttentionRequest& request = problem.request;
-  oracle::Scratch scratch(request);
+  sharpmax::oracle::Scratch scratch(request);
   Conditioning sums;
   for_each_row(problem, [&](const RowIndex& at, KeyRange keys) {
-    const oracle::WeighedRow row = oracle::weigh(request, normalizer, at, keys, scratch);
+    const sharpmax::oracle::WeighedRow row = sharpmax::oracle::weigh(request, normalizer, at, keys, scratch);
     const double beta = row.facts.temperature,
                  mass = std::accumulate(row.weights.begin(), row.weights.end(), 0.0);
     std::vector<double> d_weights(row.weights.size()), d_z(d_weights);
     read_row(problem.d_out().input(), at, scratch.out);
     double mean = 0.0, mean_z = 0.0, most = 0.0, size = 0.0, all = 0.0;
     for (std::size_t j = 0; j < d_weights.size(); ++j) {
-      read_row(request.value, oracle::key_row(request, at, keys.begin, j), scratch.value);
+      read_row(request.value, sharpmax::oracle::key_row(request, at, keys.begin, j), scratch.value);
       d_weights[j] = std::inner_product(scratch.out.begin(), scratch.out.end(), scratch.value.begin(), 0.0);
       mean += row.weights[j] * d_weights[j];
       mean_z += row.weights[j] / mass * beta * row.scores[j];

@@ -45,12 +45,12 @@ bool gradient_is_of_the_loss(const AnyNormalizer& normalizer) {
   return !chooses || text.find("gradient=full") != std::string::npos;
 }
 
-struct Case {
+struct HeadCase {
   TrainingSettings settings;
   std::vector<double> parameters;
   Batch batch;
 
-  explicit Case(const TrainingSettings& s) : settings(s), parameters(initial_parameters(s, 5)) {
+  explicit HeadCase(const TrainingSettings& s) : settings(s), parameters(initial_parameters(s, 5)) {
     for (double& p : parameters) p *= 2.5;  // scores that differ enough to matter
     draw_batch(s, /*seed=*/11, /*step=*/3, batch);
   }
@@ -64,12 +64,12 @@ struct Case {
 
 // Central differences at two steps; where they disagree the loss has a kink (sparsemax's support, relu)
 // between.
-struct Slope {
+struct HeadSlope {
   double value = 0.0;
   double uncertainty = 0.0;
 };
 template <class Loss>
-Slope slope_of(const Loss& loss) {
+HeadSlope head_slope(const Loss& loss) {
   const auto central = [&](double h) { return (loss(h) - loss(-h)) / (2.0 * h); };
   const double fine = central(1e-5), coarse = central(2e-5);
   return {fine, std::abs(fine - coarse)};
@@ -79,7 +79,7 @@ TEST(RetrievalGradients, EveryPartOfTheHeadAgreesWithFiniteDifferencesUnderEvery
   for (const Encoder encoder : {Encoder::mlp, Encoder::linear}) {
     for (const AnyNormalizer& normalizer : trainable_family()) {
       if (!gradient_is_of_the_loss(normalizer)) continue;
-      const Case c(small_head(encoder, normalizer));
+      const HeadCase c(small_head(encoder, normalizer));
       HeadGradient<double> head(c.settings);
       std::vector<double> gradient(c.parameters.size());
       std::vector<double> d_normalizer(normalizer.parameters().size());
@@ -89,7 +89,7 @@ TEST(RetrievalGradients, EveryPartOfTheHeadAgreesWithFiniteDifferencesUnderEvery
         const PartShape shape = layout[static_cast<Part>(p)];
         for (std::int64_t k = 0; k < shape.size(); k += 1 + shape.size() / 6) {
           const auto at = static_cast<std::size_t>(shape.offset + k);
-          const Slope slope = slope_of([&](double h) {
+          const HeadSlope slope = head_slope([&](double h) {
             std::vector<double> moved = c.parameters;
             moved[at] += h;
             return c.loss(moved);
@@ -107,7 +107,7 @@ TEST(RetrievalGradients, EveryPartOfTheHeadAgreesWithFiniteDifferencesUnderEvery
 TEST(RetrievalGradients, ParametersOfTheNormalizerAgreeWithFiniteDifferences) {
   for (const AnyNormalizer& normalizer : trainable_family()) {
     if (!gradient_is_of_the_loss(normalizer)) continue;
-    Case c(small_head(Encoder::mlp, normalizer));
+    HeadCase c(small_head(Encoder::mlp, normalizer));
     HeadGradient<double> head(c.settings);
     std::vector<double> gradient(c.parameters.size());
     std::vector<double> d_normalizer(normalizer.parameters().size());
@@ -115,12 +115,12 @@ TEST(RetrievalGradients, ParametersOfTheNormalizerAgreeWithFiniteDifferences) {
     const std::vector<bool> learned = learned_parameters(normalizer);
     for (std::size_t i = 0; i < learned.size(); ++i) {
       if (!learned[i]) continue;
-      const Slope slope = slope_of([&](double h) {
+      const HeadSlope slope = head_slope([&](double h) {
         Head moved{.training = c.settings, .normalizer_parameters = std::vector<double>(learned.size())};
         for (std::size_t j = 0; j < learned.size(); ++j)
           if (learned[j])
             moved.normalizer_parameters[j] = normalizer.parameters()[j].of_head(0) + (i == j ? h : 0.0);
-        Case there = c;
+        HeadCase there = c;
         there.settings.normalizer = moved.normalizer();
         return there.loss(c.parameters);
       });
@@ -137,7 +137,7 @@ TEST(RetrievalGradients, ABatchInterpolatedBetweenNodesIsTheMeanOfItsSetsTakenOn
     for (const double size : {0.5, 2.0, 4.0}) {  // of the query encoder's slopes: more nodes
       TrainingSettings s = small_head(encoder, Softmax{});
       s.batch = 96;
-      Case c(s);
+      HeadCase c(s);
       const PartShape in = Layout(encoder, s.width, s.classes)[Part::query_in_weight];
       for (std::int64_t k = 0; k < in.size(); ++k)
         c.parameters[static_cast<std::size_t>(in.offset + k)] *= size;
@@ -171,7 +171,7 @@ TEST(RetrievalGradients, AStoppedTemperatureGivesTheGradientOfSoftmaxAtThatTempe
   TrainingSettings s = small_head(Encoder::mlp, AnyNormalizer::parse("entropy_target:nats=0.3"));
   s.batch = 1;  // one row, one temperature
   s.least_size = 6;
-  const Case c(s);
+  const HeadCase c(s);
   HeadGradient<double> head(s);
   std::vector<double> gradient(c.parameters.size());
   std::vector<double> d_normalizer(2);
@@ -179,7 +179,7 @@ TEST(RetrievalGradients, AStoppedTemperatureGivesTheGradientOfSoftmaxAtThatTempe
   // Bisection for the beta at which softmax has the same loss, starting where the rule does.
   double low = 1.0, high = 1e4;
   const auto loss_at = [&](double beta) {
-    Case there = c;
+    HeadCase there = c;
     there.settings.normalizer = Softmax{.beta = beta};
     return there.loss(c.parameters);
   };

@@ -13,27 +13,27 @@
 namespace sharpmax::train {
 namespace {
 
-constexpr double kStep = 0x1p-17;
-constexpr double kCancellation = 256.0 * 0x1p-52 / kStep;
+constexpr double kTrainStep = 0x1p-17;
+constexpr double kTrainCancellation = 256.0 * 0x1p-52 / kTrainStep;
 
-struct Slope {
+struct TrainSlope {
   double value = 0.0, doubt = 0.0;
 };
 template <class F>
-Slope slope_of(const F& f) {
-  const double near = (f(kStep) - f(-kStep)) / (2.0 * kStep);
-  const double far = (f(2.0 * kStep) - f(-2.0 * kStep)) / (4.0 * kStep);
-  return {near, std::abs(far - near) + kCancellation};
+TrainSlope train_slope(const F& f) {
+  const double near = (f(kTrainStep) - f(-kTrainStep)) / (2.0 * kTrainStep);
+  const double far = (f(2.0 * kTrainStep) - f(-2.0 * kTrainStep)) / (4.0 * kTrainStep);
+  return {near, std::abs(far - near) + kTrainCancellation};
 }
 
-struct Case {
+struct TrainCase {
   const char* name;
   TaskSettings task;
   DecoderSettings decoder;
   std::int64_t size;
 };
 
-std::vector<Case> cases() {
+std::vector<TrainCase> cases() {
   return {
       {"one layer, GELU",
        {.task = "lookup", .keys = 7, .values = 3, .questions = 3},
@@ -57,7 +57,7 @@ class TrainGradientsTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(TrainGradientsTest, AgreeWithFiniteDifferencesForEveryParameter) {
   const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam());
-  for (const Case& c : cases()) {
+  for (const TrainCase& c : cases()) {
     SCOPED_TRACE(c.name);
     const auto task = task_kind(c.task.task).make(c.task);
     Batch batch;
@@ -71,7 +71,7 @@ TEST_P(TrainGradientsTest, AgreeWithFiniteDifferencesForEveryParameter) {
       for (std::int64_t i = part.offset; i < part.offset + part.size(); ++i) {
         double& x = parameters[static_cast<std::size_t>(i)];
         const double kept = x;
-        const Slope slope = slope_of([&](double shift) {
+        const TrainSlope slope = train_slope([&](double shift) {
           x = kept + shift;
           return decoder.measure(parameters, normalizers, batch).loss;
         });
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(OfEveryArm, TrainGradientsTest,
                          [](const auto& test) { return test.param.substr(0, test.param.find(':')); });
 
 TEST(TrainGradients, OfWhatANormalizerLearnsAgreeWithFiniteDifferences) {
-  for (const Case& c : cases()) {
+  for (const TrainCase& c : cases()) {
     SCOPED_TRACE(c.name);
     const auto task = task_kind(c.task.task).make(c.task);
     Batch batch;
@@ -115,7 +115,7 @@ TEST(TrainGradients, OfWhatANormalizerLearnsAgreeWithFiniteDifferences) {
     decoder.learn(parameters, normalizers(), batch, gradient, d_values);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double kept = values[i];
-      const Slope slope = slope_of([&](double shift) {
+      const TrainSlope slope = train_slope([&](double shift) {
         values[i] = kept + shift;
         return decoder.measure(parameters, normalizers(), batch).loss;
       });

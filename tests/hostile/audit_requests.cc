@@ -8,16 +8,16 @@
 namespace sharpmax::test {
 namespace {
 
-struct Defect {
+struct WrongField {
   const char* name;
   std::function<void(Json&)> spoil;
   const char* words;
 };
 
 template <class Read>
-void expect_bad_file(const Json& good, const Read& read, const std::vector<Defect>& defects) {
+void expect_bad_file(const Json& good, const Read& read, const std::vector<WrongField>& defects) {
   EXPECT_NO_THROW(read(good));
-  for (const Defect& defect : defects) {
+  for (const WrongField& defect : defects) {
     SCOPED_TRACE(defect.name);
     Json bad = good;
     defect.spoil(bad);

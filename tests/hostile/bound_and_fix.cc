@@ -12,7 +12,7 @@ namespace {
 
 // Throws RequestError with these words for C++, Python and the command line.
 template <class Job>
-void expect_spoken(const Job& job, const std::string& cpp, const std::string& python, const std::string& command_line) {
+void expect_said(const Job& job, const std::string& cpp, const std::string& python, const std::string& command_line) {
   try {
     job();
     ADD_FAILURE() << "was accepted: " << cpp;
@@ -24,22 +24,22 @@ void expect_spoken(const Job& job, const std::string& cpp, const std::string& py
 }
 
 TEST(BoundRequests, ASentenceNamesTheFieldAsEachLanguageDoes) {
-  expect_spoken([] { bound({}); }, "no spread was given; give spread or model", "no spread was given; give spread= or model",
+  expect_said([] { bound({}); }, "no spread was given; give spread or model", "no spread was given; give spread= or model",
                 "no spread was given; give --spread X or MODEL");
-  expect_spoken([] { bound({.spread = -1}); }, "spread is -1; it must be 0 or more, and finite",
+  expect_said([] { bound({.spread = -1}); }, "spread is -1; it must be 0 or more, and finite",
                 "spread is -1; it must be 0 or more, and finite", "--spread is -1; it must be 0 or more, and finite");
-  expect_spoken([] { bound({.spread = 1, .n = {2.5}}); }, "n is 2.5; it must be a whole number of keys from 1 to 1e300",
+  expect_said([] { bound({.spread = 1, .n = {2.5}}); }, "n is 2.5; it must be a whole number of keys from 1 to 1e300",
                 "n is 2.5; it must be a whole number of keys from 1 to 1e300",
                 "--n is 2.5; it must be a whole number of keys from 1 to 1e300");
-  expect_spoken([] { bound({.spread = 1, .n = {}}); }, "n has 0 numbers; it must have 1 to 64",
+  expect_said([] { bound({.spread = 1, .n = {}}); }, "n has 0 numbers; it must have 1 to 64",
                 "n has 0 numbers; it must have 1 to 64", "--n has 0 numbers; it must have 1 to 64");
-  expect_spoken([] { bound({.spread = 1, .normalizer = {"ssmax:s=1/2"}}); },
+  expect_said([] { bound({.spread = 1, .normalizer = {"ssmax:s=1/2"}}); },
                 "normalizer = ssmax:s=1/2: a bound is of one head; each parameter must have one value",
                 "normalizer='ssmax:s=1/2': a bound is of one head; each parameter must have one value",
                 "--normalizer ssmax:s=1/2: a bound is of one head; each parameter must have one value");
-  expect_spoken([] { bound({.spread = 1e308, .beta = 1e10}); }, "spread times beta is beyond what a double holds",
+  expect_said([] { bound({.spread = 1e308, .beta = 1e10}); }, "spread times beta is beyond what a double holds",
                 "spread times beta is beyond what a double holds", "--spread times --beta is beyond what a double holds");
-  expect_spoken([] { bound_model({.peak = 1}); }, "peak is 1; it must be above 0 and below 1",
+  expect_said([] { bound_model({.peak = 1}); }, "peak is 1; it must be above 0 and below 1",
                 "peak is 1; it must be above 0 and below 1", "--peak is 1; it must be above 0 and below 1");
 }
 
@@ -118,21 +118,21 @@ TEST_F(JobsOfATinyModel, ASentenceNamesTheFieldAsEachLanguageDoes) {
       fix(wrong);
     };
   };
-  expect_spoken(asked([](FixRequest& r) { r.saving.resume = true; }), "resume goes with json", "resume=True goes with json=",
+  expect_said(asked([](FixRequest& r) { r.saving.resume = true; }), "resume goes with json", "resume=True goes with json=",
                 "--resume goes with --json FILE");
-  expect_spoken(asked([](FixRequest& r) { r.budget = 3; }), "no_search excludes budget", "no_search excludes budget",
+  expect_said(asked([](FixRequest& r) { r.budget = 3; }), "no_search excludes budget", "no_search excludes budget",
                 "--no-search excludes --budget");
-  expect_spoken(asked([](FixRequest& r) { r.for_ = "fun"; }), "for_ is 'fun'; it must be text, task or both",
+  expect_said(asked([](FixRequest& r) { r.for_ = "fun"; }), "for_ is 'fun'; it must be text, task or both",
                 "for_ is 'fun'; it must be text, task or both", "--for is 'fun'; it must be text, task or both");
-  expect_spoken(asked([](FixRequest& r) { r.lengths = {99}; }),
+  expect_said(asked([](FixRequest& r) { r.lengths = {99}; }),
                 "lengths and questions are for generated questions; those of task are taken as they are",
                 "lengths and questions are for generated questions; those of task are taken as they are",
                 "--lengths and --questions are for generated questions; those of --task are taken as they are");
-  expect_spoken(asked([](FixRequest& r) { r.length = 4096; }),
+  expect_said(asked([](FixRequest& r) { r.length = 4096; }),
                 "length = 4096: the context has room for 128 tokens; context makes it larger",
                 "length=4096: the context has room for 128 tokens; context makes it larger",
                 "--length 4096: the context has room for 128 tokens; --context makes it larger");
-  expect_spoken(asked([](FixRequest& r) { r.tokens = 3; }), "tokens is 3; it must be from 64 to 1099511627776",
+  expect_said(asked([](FixRequest& r) { r.tokens = 3; }), "tokens is 3; it must be from 64 to 1099511627776",
                 "tokens is 3; it must be from 64 to 1099511627776", "--tokens is 3; it must be from 64 to 1099511627776");
 }
 

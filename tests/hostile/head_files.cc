@@ -178,7 +178,7 @@ TEST(HeadFiles, SettingsAreReadStrictly) {
   Json more = good;
   more["colour"] = 1;
   expect_words(refusal([&] { training_from(more, "here"); }), "no setting 'colour'");
-  expect_words(refusal([&] { parse_json("{\"a\": 1, \"a\": 1}", "here"); }), "'a' is there twice");
+  expect_words(refusal([&] { parse_json("{\"a\": 1, \"a\": 1}", "here"); }), "'a' appears twice");
   expect_words(refusal([&] { parse_json("{\"a\": 1", "here"); }), "at byte ");
   expect_words(refusal([&] { parse_json("1e999", "here"); }), "here");
 }

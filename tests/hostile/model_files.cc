@@ -50,6 +50,11 @@ struct Wrong {
   const char* says;
 };
 
+void mixture(Parts& p, std::uint32_t experts, std::uint32_t used) {
+  p.architecture = "qwen3moe";
+  p.more = [=](GgufWriter& f) { f.add("qwen3moe.expert_count", experts).add("qwen3moe.expert_used_count", used); };
+}
+
 const Wrong kWrong[] = {
     {"no_architecture", [](Parts& p) { p.architecture = ""; }, "there is no general.architecture"},
     {"unknown_architecture", [](Parts& p) { p.architecture = "mamba"; }, "llama (Llama, SmolLM2, Mistral)"},
@@ -86,6 +91,9 @@ const Wrong kWrong[] = {
        };
      },
      "the factor must be positive"},
+    {"no_experts", [](Parts& p) { mixture(p, 0, 1); }, "qwen3moe.expert_count must be between 1 and 2^31, and is 0"},
+    {"more_experts_used_than_there_are", [](Parts& p) { mixture(p, 4, 5); }, "5 experts of 4 are used for a token"},
+    {"experts_that_are_not_counted", [](Parts& p) { p.architecture = "qwen3moe"; }, "qwen3moe.expert_count must be there"},
     {"window_as_text",
      [](Parts& p) { p.more = [](GgufWriter& f) { f.add("llama.attention.sliding_window", "wide"); }; },
      "llama.attention.sliding_window"},

@@ -7,13 +7,13 @@
 namespace sharpmax::test {
 namespace {
 
-struct Wrong {
+struct WrongTable {
   const char* name;
   const char* text;  // "S" stands for the schema
   const char* says;
 };
 
-constexpr Wrong kWrong[] = {
+constexpr WrongTable kWrongTables[] = {
     {"not_json", "{\"schema\"", "not JSON at byte"},
     {"not_an_object", "[]", "the file must be an object"},
     {"no_schema", "{}", "\"schema\" must be \"sharpmax.normalizers/1\""},
@@ -42,7 +42,7 @@ constexpr Wrong kWrong[] = {
     {"entry_no_object", R"({S, "layers": [3]})", "layers[0] must be an object"},
 };
 
-class NormalizerTableFiles : public testing::TestWithParam<Wrong> {};
+class NormalizerTableFiles : public testing::TestWithParam<WrongTable> {};
 
 TEST_P(NormalizerTableFiles, AreRefused) {
   std::string text = GetParam().text;
@@ -58,7 +58,7 @@ TEST_P(NormalizerTableFiles, AreRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Defects, NormalizerTableFiles, testing::ValuesIn(kWrong),
+INSTANTIATE_TEST_SUITE_P(Defects, NormalizerTableFiles, testing::ValuesIn(kWrongTables),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

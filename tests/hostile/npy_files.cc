@@ -36,16 +36,16 @@ std::string sound(const std::string& shape, std::size_t bytes, const std::string
   return header(dictionary(descr, shape)) + std::string(bytes, '\1');
 }
 
-NpyArray parse(const std::string& file) { return parse_npy(std::as_bytes(std::span(file)), "file"); }
+NpyArray parse_array(const std::string& file) { return parse_npy(std::as_bytes(std::span(file)), "file"); }
 
-struct Defect {
+struct ArrayDefect {
   const char* name;
   std::string file;
   std::uint64_t byte;  // where the complaint must point
   const char* words;   // and what it must say
 };
 
-std::vector<Defect> defects() {
+std::vector<ArrayDefect> defects() {
   const std::string good = sound("(2,)", 8);
   const auto text = [](const std::string& words) { return header(words) + std::string(8, '\1'); };
   return {
@@ -105,31 +105,31 @@ std::vector<Defect> defects() {
 }
 
 TEST(NpyFiles, EveryDefectIsOneErrorThatNamesTheByte) {
-  for (const Defect& defect : defects()) {
+  for (const ArrayDefect& defect : defects()) {
     SCOPED_TRACE(defect.name);
-    expect_refused([&] { parse(defect.file); }, defect.words, defect.byte);
+    expect_refused([&] { parse_array(defect.file); }, defect.words, defect.byte);
   }
 }
 
 TEST(NpyFiles, EveryPrefixOfASoundFileIsRefused) {
   const std::string file = sound("(2, 3)", 24);
-  ASSERT_EQ(parse(file).elements(), 6);
+  ASSERT_EQ(parse_array(file).elements(), 6);
   for (std::size_t length = 0; length < file.size(); ++length) {
-    EXPECT_THROW(parse(file.substr(0, length)), Error) << length;
+    EXPECT_THROW(parse_array(file.substr(0, length)), Error) << length;
   }
 }
 
 TEST(NpyFiles, VersionsTypesAndRanksThatNumpyWritesAreRead) {
   for (const int major : {1, 2, 3}) {
-    const NpyArray array = parse(header(dictionary("'<f8'", "(3, 1)"), major) + std::string(24, '\0'));
+    const NpyArray array = parse_array(header(dictionary("'<f8'", "(3, 1)"), major) + std::string(24, '\0'));
     EXPECT_EQ(array.type, NpyType::float64);
     EXPECT_EQ(array.shape, (std::vector<std::int64_t>{3, 1}));
   }
-  EXPECT_EQ(parse(sound("()", 4)).elements(), 1);
-  EXPECT_EQ(parse(sound("(0, 7)", 0)).elements(), 0);
-  EXPECT_EQ(parse(sound("(3,)", 6, "'<u2'")).type, NpyType::uint16);
-  EXPECT_EQ(parse(sound("(3,)", 6, "'<f2'")).type, NpyType::float16);
-  EXPECT_EQ(parse(sound("(3,)", 24, "'<i8'")).type, NpyType::int64);
+  EXPECT_EQ(parse_array(sound("()", 4)).elements(), 1);
+  EXPECT_EQ(parse_array(sound("(0, 7)", 0)).elements(), 0);
+  EXPECT_EQ(parse_array(sound("(3,)", 6, "'<u2'")).type, NpyType::uint16);
+  EXPECT_EQ(parse_array(sound("(3,)", 6, "'<f2'")).type, NpyType::float16);
+  EXPECT_EQ(parse_array(sound("(3,)", 24, "'<i8'")).type, NpyType::int64);
 }
 
 TEST(NpyFiles, FortranOrderArrivesInCOrder) {
@@ -137,13 +137,13 @@ TEST(NpyFiles, FortranOrderArrivesInCOrder) {
   const std::int64_t columns[] = {0, 3, 1, 4, 2, 5};
   std::string file = header(dictionary("'<i8'", "(2, 3)", "True"));
   file.append(reinterpret_cast<const char*>(columns), sizeof columns);
-  const NpyArray array = parse(file);
+  const NpyArray array = parse_array(file);
   std::int64_t rows[6];
   std::memcpy(rows, array.bytes.data(), sizeof rows);
   for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(rows[i], i);
 }
 
-ErrorCode code_of(const std::function<void()>& action, std::string* words = nullptr) {
+ErrorCode code_of_arrays(const std::function<void()>& action, std::string* words = nullptr) {
   try {
     action();
   } catch (const Error& error) {
@@ -166,11 +166,11 @@ TEST(NpyFiles, WhatIsWrittenReadsBack) {
 
 TEST(NpyFiles, FoldersDevicesAndMissingFilesAreRefusedInWords) {
   const Folder folder("npy");
-  EXPECT_EQ(code_of([&] { read_npy(folder / "missing.npy"); }), ErrorCode::io);
-  EXPECT_EQ(code_of([&] { read_npy(folder / ""); }), ErrorCode::bad_file);
-  EXPECT_EQ(code_of([&] { read_npy("/dev/zero"); }), ErrorCode::bad_file);
-  EXPECT_EQ(code_of([&] { read_npz(folder / "missing.npz"); }), ErrorCode::io);
-  EXPECT_EQ(code_of([&] { read_npz("/dev/zero"); }), ErrorCode::bad_file);
+  EXPECT_EQ(code_of_arrays([&] { read_npy(folder / "missing.npy"); }), ErrorCode::io);
+  EXPECT_EQ(code_of_arrays([&] { read_npy(folder / ""); }), ErrorCode::bad_file);
+  EXPECT_EQ(code_of_arrays([&] { read_npy("/dev/zero"); }), ErrorCode::bad_file);
+  EXPECT_EQ(code_of_arrays([&] { read_npz(folder / "missing.npz"); }), ErrorCode::io);
+  EXPECT_EQ(code_of_arrays([&] { read_npz("/dev/zero"); }), ErrorCode::bad_file);
 }
 
 TEST(NpyFiles, AFailedWriteLeavesTheEarlierFileAndNoOther) {
@@ -184,14 +184,14 @@ TEST(NpyFiles, AFailedWriteLeavesTheEarlierFileAndNoOther) {
   EXPECT_EQ(contents(folder / "kept.npy"), "earlier");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
   std::string words;
-  EXPECT_EQ(code_of(
+  EXPECT_EQ(code_of_arrays(
                 [] {
                   write_npy("/dev/full", {NpyType::boolean, {4}, "\0\0\0\0"});
                 },
                 &words),
             ErrorCode::io);
   EXPECT_NE(words.find("No space left"), std::string::npos) << words;
-  EXPECT_EQ(code_of([&] {
+  EXPECT_EQ(code_of_arrays([&] {
               write_npy(folder / "no/such/a.npy", {NpyType::boolean, {1}, "\0"});
             }),
             ErrorCode::io);
@@ -207,7 +207,7 @@ class NpzFiles : public testing::Test {
   void refuses(const std::string& bytes, const char* wanted) {
     put(folder_ / "bad.npz", bytes);
     std::string words;
-    EXPECT_EQ(code_of([&] { read_npz(folder_ / "bad.npz"); }, &words), ErrorCode::bad_file);
+    EXPECT_EQ(code_of_arrays([&] { read_npz(folder_ / "bad.npz"); }, &words), ErrorCode::bad_file);
     EXPECT_NE(words.find(wanted), std::string::npos) << words;
   }
   // Replaces `count` bytes `distance` after the k-th occurrence of `mark`.
@@ -268,7 +268,7 @@ TEST_F(NpzFiles, UnknownCompression) {
 
 TEST_F(NpzFiles, AFullDiskIsReported) {
   std::string words;
-  EXPECT_EQ(code_of(
+  EXPECT_EQ(code_of_arrays(
                 [&] {
                   write_npz("/dev/full", {{"a", {NpyType::float32, {6}, numbers_}}});
                 },

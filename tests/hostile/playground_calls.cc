@@ -32,7 +32,7 @@ struct Call {
 };
 
 // Refused with a sentence that holds `word`, and nothing was written.
-void expect_refused(Call call, const std::string& word) {
+void expect_call_refused(Call call, const std::string& word) {
   EXPECT_FALSE(call.weigh()) << word;
   EXPECT_NE(std::string(sharpmax_message()).find(word), std::string::npos) << sharpmax_message();
   EXPECT_EQ(call.weights, std::vector<double>(call.scores.size(), kUntouched)) << word;
@@ -42,33 +42,33 @@ void expect_refused(Call call, const std::string& word) {
 nlohmann::json family_told() { return nlohmann::json::parse(sharpmax_family()); }
 
 TEST(PlaygroundCalls, TextThatNamesNoNormalizerIsRefusedWithItsColumn) {
-  expect_refused({.normalizer = ""}, "the name is missing");
-  expect_refused({.normalizer = "sofmax"}, "did you mean softmax?");
-  expect_refused({.normalizer = "softmax:beta=x"}, "column 14");
-  expect_refused({.normalizer = "entropy_target:nats=0"}, "a number above 0");
-  expect_refused({.normalizer = "\xff<script>"}, "\\xff<script>");
-  expect_refused({.normalizer = std::string(100'000, 'x')}, "xxx...");
+  expect_call_refused({.normalizer = ""}, "the name is missing");
+  expect_call_refused({.normalizer = "sofmax"}, "did you mean softmax?");
+  expect_call_refused({.normalizer = "softmax:beta=x"}, "column 14");
+  expect_call_refused({.normalizer = "entropy_target:nats=0"}, "a number above 0");
+  expect_call_refused({.normalizer = "\xff<script>"}, "\\xff<script>");
+  expect_call_refused({.normalizer = std::string(100'000, 'x')}, "xxx...");
   EXPECT_FALSE(sharpmax_is_normalizer("entmax:alpha=0"));
   EXPECT_TRUE(sharpmax_is_normalizer("entmax:alpha=2"));
 }
 
 TEST(PlaygroundCalls, ARowHasOneHeadAndScoresAlone) {
-  expect_refused({.normalizer = "softmax:beta=1/2"}, "2 values for 1 heads");
-  expect_refused({.normalizer = "linear"}, "needs queries and keys");
+  expect_call_refused({.normalizer = "softmax:beta=1/2"}, "2 values for 1 heads");
+  expect_call_refused({.normalizer = "linear"}, "needs queries and keys");
   const auto told = family_told();
   for (const auto& member : told["normalizers"]) EXPECT_NE(member["name"], "linear");
 }
 
 TEST(PlaygroundCalls, RowsThatAreEmptyTooLongOrNotFiniteAreRefused) {
   const auto most = family_told()["largest_row"].get<std::size_t>();
-  expect_refused({.scores = {}}, "no scores");
-  expect_refused({.scores = std::vector<double>(most + 1)}, "it may have 65536");
+  expect_call_refused({.scores = {}}, "no scores");
+  expect_call_refused({.scores = std::vector<double>(most + 1)}, "it may have 65536");
   EXPECT_TRUE((Call{.scores = std::vector<double>(most)}).weigh());
   for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-    expect_refused({.scores = {0.0, bad}}, "not a finite number");
-    expect_refused({.beta = bad}, "beta is not a finite number");
+    expect_call_refused({.scores = {0.0, bad}}, "not a finite number");
+    expect_call_refused({.beta = bad}, "beta is not a finite number");
   }
-  expect_refused({.scores = {1e300}, .beta = 1e10}, "beta times a score");
+  expect_call_refused({.scores = {1e300}, .beta = 1e10}, "beta times a score");
 }
 
 TEST(PlaygroundCalls, AnEnormousLengthIsRefusedBeforeTheRowIsRead) {
@@ -80,7 +80,7 @@ TEST(PlaygroundCalls, AnEnormousLengthIsRefusedBeforeTheRowIsRead) {
 }
 
 TEST(PlaygroundCalls, AfterARefusalTheNextCallIsAnswered) {
-  expect_refused({.normalizer = "nonsense"}, "nonsense");
+  expect_call_refused({.normalizer = "nonsense"}, "nonsense");
   EXPECT_TRUE(Call{}.weigh());
 }
 

@@ -11,7 +11,6 @@
 
 #include "report/kind/kinds.h"
 #include "report/view/json.h"
-#include "report/view/room.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
@@ -94,7 +93,7 @@ Json inspected() {
     "check": {"tensors": 1, "not_checked": 0, "bad": [{"name": "blk.0.q", "nan": 1, "infinite": 0, "first": 2}]}})");
 }
 
-Json trained() {
+Json trained_results() {
   return of_a_command("sharpmax.train/1", Json::parse(R"({"settings": {"task": {"task": "lookup", "largest_size": 16}}, "chance": 0.25,
     "models": [{"arm": "softmax", "seed": 0, "file": "models/softmax-0", "parameters": 9, "steps": 4, "tokens": 99, "loss": 0.5,
       "loss_curve": [[1, 2.0], [4, 0.5]], "normalizers": ["softmax"]}],
@@ -106,7 +105,7 @@ Json trained() {
 }
 
 const std::vector<Json>& every_kind() {
-  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix(), inspected(), trained()};
+  static const std::vector<Json> kinds = {demo(), spread(), model(), losses(), fix(), inspected(), trained_results()};
   return kinds;
 }
 
@@ -136,7 +135,7 @@ void for_each_place(const Json& results,
   }
 }
 
-std::string refusal_of(const Json& results) {
+std::string refusal_of_kind(const Json& results) {
   try {
     view_of(results);
     return "";
@@ -147,7 +146,7 @@ std::string refusal_of(const Json& results) {
 }
 
 TEST(ReportKinds, EachIsTakenAsItIs) {
-  for (const Json& results : every_kind()) EXPECT_EQ(refusal_of(results), "") << results.at("schema");
+  for (const Json& results : every_kind()) EXPECT_EQ(refusal_of_kind(results), "") << results.at("schema");
 }
 
 TEST(ReportKinds, EachMissingFieldIsRefusedAndNamed) {
@@ -157,7 +156,7 @@ TEST(ReportKinds, EachMissingFieldIsRefusedAndNamed) {
       if (may_be_missing(place.to_string())) return;
       Json results = whole;
       results.at(place.parent_pointer()).erase(place.back());
-      const std::string sentence = refusal_of(results);
+      const std::string sentence = refusal_of_kind(results);
       EXPECT_EQ(sentence.find("report: the results are not of schema"), 0u) << whole.at("schema") << place;
       EXPECT_NE(sentence.find(place.back()), std::string::npos) << place << ": " << sentence;
       ++refused;
@@ -175,17 +174,17 @@ TEST(ReportKinds, EachFieldOfAnotherTypeIsRefused) {
       if (value.is_null()) return;
       Json results = whole;
       results.at(place) = value.is_string() ? Json(1) : Json("x");
-      EXPECT_NE(refusal_of(results), "") << whole.at("schema") << name;
+      EXPECT_NE(refusal_of_kind(results), "") << whole.at("schema") << name;
       if (value.is_structured()) return;
       results.at(place) = Json::array({Json::object()});
-      EXPECT_NE(refusal_of(results), "") << whole.at("schema") << name;
+      EXPECT_NE(refusal_of_kind(results), "") << whole.at("schema") << name;
     });
 }
 
 TEST(ReportKinds, SizesThatNoAxisHasAreRefused) {
   const auto with = [](Json results, const char* place, const Json& value) {
     results.at(Json::json_pointer(place)) = value;
-    return refusal_of(results);
+    return refusal_of_kind(results);
   };
   for (const Json& none : {Json(0), Json(-4), Json()}) {
     EXPECT_NE(with(demo(), "/rows/0/n", none), "");
@@ -219,12 +218,12 @@ TEST(ReportKinds, UnfinishedRunsAreTaken) {
   for (const char* name : {"all", "buckets", "likeliest_right"}) unread.erase(name);
   unread["chunks"] = Json::array();
   unread["complete"] = false;
-  EXPECT_EQ(refusal_of(unread), "");
+  EXPECT_EQ(refusal_of_kind(unread), "");
   Json untried = fix();
   untried["complete"] = false;
   for (const char* name : {"answer", "survey"}) untried.erase(name);
   for (const char* name : {"score", "llama_cpp", "against_nothing"}) untried["trials"][1].erase(name);
-  EXPECT_EQ(refusal_of(untried), "");
+  EXPECT_EQ(refusal_of_kind(untried), "");
 }
 
 // A list made long, and how little of it fits.

@@ -34,7 +34,7 @@ Json small_results() {
   })");
 }
 
-void expect_refused(const Json& results, const std::string& word) {
+void expect_results_refused(const Json& results, const std::string& word) {
   try {
     view_of(results);
     FAIL() << "not refused: " << word;
@@ -73,7 +73,7 @@ TEST(ReportResults, CountsAreSummedMeansSkipWhatWasNotMeasuredAndExtremesStay) {
 TEST(ReportResults, AnotherSchemaIsNamed) {
   Json results = small_results();
   results["schema"] = "sharpmax.retrieval/2";
-  expect_refused(results, "sharpmax.retrieval/2");
+  expect_results_refused(results, "sharpmax.retrieval/2");
 }
 
 TEST(ReportResults, EachMissingFieldIsRefused) {
@@ -82,7 +82,7 @@ TEST(ReportResults, EachMissingFieldIsRefused) {
     if (name == "created" || name == "seconds" || name == "settings") continue;  // only told where they are
     Json results = whole;
     results.erase(name);
-    expect_refused(results, name);
+    expect_results_refused(results, name);
   }
   for (const char* list : {"results", "summary", "heads", "heat_maps"})
     for (const auto& [name, value] : whole.at(list)[0].items()) {
@@ -91,16 +91,16 @@ TEST(ReportResults, EachMissingFieldIsRefused) {
       // Nothing is shown of these: seeds are summed over, sets and items of a map are those of its weights.
       const std::string place = std::string(list) + "/" + name;
       if (place == "results/seed" || place == "heads/normalizer" || place == "heat_maps/sets" || place == "heat_maps/items") continue;
-      expect_refused(results, "report: ");
+      expect_results_refused(results, "report: ");
     }
 }
 
 TEST(ReportResults, FieldsOfAnotherKindAreRefused) {
-  expect_refused(Json::parse("[]"), "schema");
-  expect_refused(Json::parse("null"), "schema");
+  expect_results_refused(Json::parse("[]"), "schema");
+  expect_results_refused(Json::parse("null"), "schema");
   Json results = small_results();
   results["results"][0]["sets"] = "many";
-  expect_refused(results, "type must be number, but is string");
+  expect_results_refused(results, "type must be number, but is string");
 }
 
 TEST(ReportResults, PublishedFiguresMayHaveTheFieldOfEarlierVersions) {
@@ -112,7 +112,7 @@ TEST(ReportResults, PublishedFiguresMayHaveTheFieldOfEarlierVersions) {
 TEST(ReportResults, ASummaryOfWhatWasNotMeasuredIsRefused) {
   Json results = small_results();
   results["summary"][0]["normalizer"] = "ha\nrd";
-  expect_refused(results, "'ha\\x0ard'");
+  expect_results_refused(results, "'ha\\x0ard'");
 }
 
 }  // namespace

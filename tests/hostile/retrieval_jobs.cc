@@ -16,7 +16,7 @@ struct Sentences {
   std::string cpp, python, command_line;
 };
 
-void expect_refused(const std::function<void()>& job, const Sentences& wanted, ErrorCode code = ErrorCode::bad_argument) {
+void expect_job_refused(const std::function<void()>& job, const Sentences& wanted, ErrorCode code = ErrorCode::bad_argument) {
   try {
     job();
     ADD_FAILURE() << "was accepted: " << wanted.cpp;
@@ -35,7 +35,7 @@ void expect_run_refused(const std::function<void(RetrievalRequest&)>& change, co
   const Folder folder("refused-run");
   RetrievalRequest request = short_run("paper", folder / "run");
   change(request);
-  expect_refused([&] { retrieve(request); }, wanted, code);
+  expect_job_refused([&] { retrieve(request); }, wanted, code);
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
@@ -88,7 +88,7 @@ TEST(RetrievalRequests, ForADirectoryThatHoldsARunSayWhatToGive) {
   const RetrievalRequest request = short_run("paper", folder / "run");
   retrieve(request);
   const std::string holds = request.directory + " holds a run already; give ";
-  expect_refused([&] { retrieve(request); },
+  expect_job_refused([&] { retrieve(request); },
                  {holds + "resume to go on with it, overwrite to begin again, or another directory",
                   holds + "resume=True to go on with it, overwrite=True to begin again, or another directory",
                   holds + "--resume to go on with it, --overwrite to begin again, or another --directory"});
@@ -105,7 +105,7 @@ TEST(FitRequests, AreRefusedInTheNamesOfEachLanguage) {
                            ErrorCode code = ErrorCode::bad_argument) {
     FitRequest request = short_fit(folder / "head.safetensors");
     change(request);
-    expect_refused([&] { fit(request); }, wanted, code);
+    expect_job_refused([&] { fit(request); }, wanted, code);
   };
   const std::string how =
       " was given; `sharpmax retrieve --arms paper` trains one and keeps it as retrieve-quick/heads/paper-0.safetensors";

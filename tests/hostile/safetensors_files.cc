@@ -28,27 +28,27 @@ std::string file_of(const std::string& header, std::size_t data = 0) {
   return length_of(header.size()) + header + std::string(data, '\1');
 }
 
-std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+std::string tensor_entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
 }
 
 // One tensor "a" of two floats, with one field in another's place.
 std::string one(const std::string& dtype, const std::string& shape = "[2]",
                 const std::string& offsets = "[0,8]", std::size_t data = 8) {
-  return file_of(R"({"a":)" + entry(dtype, shape, offsets) + "}", data);
+  return file_of(R"({"a":)" + tensor_entry(dtype, shape, offsets) + "}", data);
 }
 
 std::string two(const std::string& first, const std::string& second, std::size_t data = 16) {
   return file_of(
-      R"({"a":)" + entry(R"("F32")", "[2]", first) + R"(,"b":)" + entry(R"("F32")", "[2]", second) + "}",
+      R"({"a":)" + tensor_entry(R"("F32")", "[2]", first) + R"(,"b":)" + tensor_entry(R"("F32")", "[2]", second) + "}",
       data);
 }
 
-SafetensorHeader parse(const std::string& file) {
+SafetensorHeader parse_tensors(const std::string& file) {
   return parse_safetensors_header(std::as_bytes(std::span(file)), "file");
 }
 
-struct Defect {
+struct TensorDefect {
   const char* name;
   std::string file;
   std::uint64_t byte;  // where the complaint must point
@@ -59,7 +59,7 @@ struct Defect {
 //   bytes 0-7 length | 8 {"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}
 constexpr std::uint64_t kName = 9, kType = 22, kShape = 36, kOffsets = 56;
 
-std::vector<Defect> of_the_frame() {
+std::vector<TensorDefect> of_the_tensor_frame() {
   const std::string f32 = R"("F32")";
   const std::string good = one(f32);
   return {
@@ -87,7 +87,7 @@ std::vector<Defect> of_the_frame() {
   };
 }
 
-std::vector<Defect> of_an_entry() {
+std::vector<TensorDefect> of_a_tensor_entry() {
   const std::string f32 = R"("F32")";
   const auto fields = [](const std::string& text) { return file_of(R"({"a":{)" + text + "}}", 8); };
   return {
@@ -142,31 +142,31 @@ std::vector<Defect> of_an_entry() {
 }
 
 TEST(SafetensorsFiles, EveryDefectIsOneErrorThatNamesTheByte) {
-  std::vector<Defect> all = of_the_frame();
-  for (const Defect& defect : of_an_entry()) all.push_back(defect);
-  for (const Defect& defect : all) {
+  std::vector<TensorDefect> all = of_the_tensor_frame();
+  for (const TensorDefect& defect : of_a_tensor_entry()) all.push_back(defect);
+  for (const TensorDefect& defect : all) {
     SCOPED_TRACE(defect.name);
-    expect_refused([&] { parse(defect.file); }, defect.words, defect.byte);
+    expect_refused([&] { parse_tensors(defect.file); }, defect.words, defect.byte);
   }
 }
 
 TEST(SafetensorsFiles, EveryPrefixOfASoundFileIsRefused) {
   const std::string file = two("[0,8]", "[8,16]");
-  ASSERT_EQ(parse(file).tensors.size(), 2u);
+  ASSERT_EQ(parse_tensors(file).tensors.size(), 2u);
   for (std::size_t length = 0; length < file.size(); ++length) {
-    EXPECT_THROW(parse(file.substr(0, length)), Error) << length;
+    EXPECT_THROW(parse_tensors(file.substr(0, length)), Error) << length;
   }
 }
 
 TEST(SafetensorsFiles, WhatOthersWriteIsRead) {
-  EXPECT_EQ(parse(file_of("{}")).tensors.size(), 0u);
-  EXPECT_EQ(parse(file_of("{} \n\t  ")).tensors.size(), 0u);
-  EXPECT_EQ(parse(one(R"("F32")", "[]", "[0,4]", 4)).tensors[0].elements, 1u);
-  EXPECT_EQ(parse(one(R"("F32")", "[0,7]", "[0,0]", 0)).tensors[0].elements, 0u);
-  const SafetensorHeader swapped = parse(two("[8,16]", "[0,8]"));  // in any order of names
+  EXPECT_EQ(parse_tensors(file_of("{}")).tensors.size(), 0u);
+  EXPECT_EQ(parse_tensors(file_of("{} \n\t  ")).tensors.size(), 0u);
+  EXPECT_EQ(parse_tensors(one(R"("F32")", "[]", "[0,4]", 4)).tensors[0].elements, 1u);
+  EXPECT_EQ(parse_tensors(one(R"("F32")", "[0,7]", "[0,0]", 0)).tensors[0].elements, 0u);
+  const SafetensorHeader swapped = parse_tensors(two("[8,16]", "[0,8]"));  // in any order of names
   EXPECT_EQ(swapped.tensors[0].name, "b");
   const SafetensorHeader spaced =
-      parse(file_of("{ \"__metadata__\" : { \"format\" : \"pt\" } , \"x\" :\n{\"shape\": [ 1 , 2 ], "
+      parse_tensors(file_of("{ \"__metadata__\" : { \"format\" : \"pt\" } , \"x\" :\n{\"shape\": [ 1 , 2 ], "
                     "\"data_offsets\" : [0, 4],\"dtype\":\"BF16\"} }   ",
                     4));
   EXPECT_EQ(spaced.metadata.at("format"), "pt");
@@ -180,7 +180,7 @@ struct Owned {
 
 Owned random_tensor(Random& random, const std::string& name) {
   constexpr SafetensorType kAll[] = {SafetensorType::f64,  SafetensorType::f32,    SafetensorType::f16,
-                                     SafetensorType::bf16, SafetensorType::i64,    SafetensorType::i32,
+                                     SafetensorType::bf16, SafetensorType::f8_e4m3, SafetensorType::i64, SafetensorType::i32,
                                      SafetensorType::u8,   SafetensorType::boolean};
   Owned tensor{.view = {.name = name, .type = kAll[random.size(0, 7)]}};
   std::size_t elements = 1;
@@ -223,7 +223,7 @@ TEST(SafetensorsFiles, WhatIsWrittenReadsBackAndIsAligned) {
   });
 }
 
-ErrorCode code_of(const std::function<void()>& action) {
+ErrorCode code_of_tensors(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -235,12 +235,12 @@ ErrorCode code_of(const std::function<void()>& action) {
 
 TEST(SafetensorsFiles, FoldersDevicesAndNamesThatDoNotDoAreRefusedInWords) {
   const Folder folder("safetensors");
-  EXPECT_EQ(code_of([&] { SafetensorsFile file(folder / "missing"); }), ErrorCode::io);
-  EXPECT_EQ(code_of([&] { SafetensorsFile file(folder / ""); }), ErrorCode::bad_file);
-  EXPECT_EQ(code_of([] { SafetensorsFile file("/dev/zero"); }), ErrorCode::bad_file);
+  EXPECT_EQ(code_of_tensors([&] { SafetensorsFile file(folder / "missing"); }), ErrorCode::io);
+  EXPECT_EQ(code_of_tensors([&] { SafetensorsFile file(folder / ""); }), ErrorCode::bad_file);
+  EXPECT_EQ(code_of_tensors([] { SafetensorsFile file("/dev/zero"); }), ErrorCode::bad_file);
   const float number = 1;
   const auto writes = [&](std::vector<SafetensorView> tensors) {
-    return code_of([&] { write_safetensors(folder / "b", tensors); });
+    return code_of_tensors([&] { write_safetensors(folder / "b", tensors); });
   };
   const SafetensorView scalar = {.name = "x", .data = &number};
   EXPECT_EQ(writes({scalar, scalar}), ErrorCode::bad_argument);
@@ -248,7 +248,7 @@ TEST(SafetensorsFiles, FoldersDevicesAndNamesThatDoNotDoAreRefusedInWords) {
   EXPECT_EQ(writes({{.name = "\xff", .data = &number}}), ErrorCode::bad_argument);
   EXPECT_EQ(writes({{.name = "x", .shape = {-1}, .data = &number}}), ErrorCode::bad_argument);
   EXPECT_FALSE(std::filesystem::exists(folder / "b"));
-  EXPECT_EQ(code_of([&] { write_safetensors("/dev/full", std::vector{scalar}); }), ErrorCode::io);
+  EXPECT_EQ(code_of_tensors([&] { write_safetensors("/dev/full", std::vector{scalar}); }), ErrorCode::io);
 }
 
 }  // namespace

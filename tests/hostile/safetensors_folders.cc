@@ -1,9 +1,11 @@
 // One malformed model folder per defect: index, shards, config.json. What is wrong within a .safetensors file
 // is in safetensors_files.cc.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "model/file/model_file.h"
 #include "storage/safetensors.h"
@@ -130,7 +132,7 @@ TEST_F(HostileFolder, AnIndexThatIsNoneIsRefused) {
   index_is(R"({"weight_map": {"a": 1}})");
   expect_refusal("weight_map has number for 'a'");
   index_is(R"({"weight_map": {"a": "model-1.safetensors", "a": "model-2.safetensors"}})");
-  expect_refusal("'a' is there twice");
+  expect_refusal("'a' appears twice");
   index_is("");
   expect_refusal("at byte 0: the file is not JSON");
 }
@@ -148,7 +150,7 @@ TEST_F(HostileFolder, AConfigurationThatIsNoneIsRefused) {
       {"{\"a\": 1} x", "at byte 9: the file is not JSON"},
       {std::string("{}\0{}", 5), "at byte 2: found a zero byte"},
       {"{\"a\": \"\xff\"}", "the file is not JSON"},
-      {"{\"a\": 1, \"a\": 2}", "'a' is there twice"},
+      {"{\"a\": 1, \"a\": 2}", "'a' appears twice"},
       {"{\"a\": NaN}", "at byte 6: the file is not JSON"},
       {"{\"a\": 1e999}", "a number that is too large"},
       {"{\"a\": " + deep + closed + "}", "nested more than 64 deep"},
@@ -173,6 +175,47 @@ TEST_F(HostileFolder, WeightsInDoubleAreNotOurs) {
   expect_refusal("tensor 'a' is of type F64", ErrorCode::unsupported);
   const SafetensorsFolder model(folder_ / "", ForeignTypes::keep);
   EXPECT_EQ(model.foreign_tensors().size(), 1u);
+}
+
+TEST_F(HostileFolder, ScalesThatLieApartMustFitTheirWeights) {
+  using Shape = std::vector<std::int64_t>;
+  static const std::byte kBytes[1 << 14] = {};
+  const auto write = [&](const std::vector<std::tuple<const char*, SafetensorType, Shape>>& tensors) {
+    std::vector<SafetensorView> views;
+    for (const auto& [name, type, shape] : tensors) views.push_back({name, type, shape, kBytes});
+    write_safetensors(folder_ / "model.safetensors", views);
+  };
+  using enum SafetensorType;
+  write({{"e_blocks", u8, {3, 5, 2, 16}}, {"e_scales", u8, {3, 5, 2}}, {"w", f8_e4m3, {3, 33}}});
+  const SafetensorsFolder good(folder_ / "");
+  ASSERT_EQ(good.tensors().size(), 2u);
+  EXPECT_EQ(good.tensors()[0].name, "e");
+  EXPECT_EQ(good.tensors()[0].shape, (Shape{3, 5, 64}));
+  EXPECT_TRUE(good.foreign_tensors().empty());
+  write({{"e_blocks", u8, {3, 5, 2, 16}}});
+  expect_refusal("tensor 'e_blocks' holds blocks of MXFP4, and there is no 'e_scales' beside it");
+  write({{"e_blocks", u8, {3, 5, 2, 16}}, {"e_scales", u8, {3, 5, 1}}});
+  expect_refusal("tensor 'e_scales' is U8 of [3, 5, 1]; scales of these blocks are U8 of [3, 5, 2]");
+  write({{"e_blocks", u8, {3, 5, 2, 16}}, {"e_scales", f32, {3, 5, 2}}});
+  expect_refusal("tensor 'e_scales' is F32 of");
+  write({{"e_blocks", u8, {3, 5, 2, 15}}, {"e_scales", u8, {3, 5, 2}}});  // bytes of something else
+  EXPECT_EQ(SafetensorsFolder(folder_ / "").foreign_tensors().size(), 2u);
+
+  write({{"w", f8_e4m3, {3, 5, 7}}});
+  expect_refusal("tensor 'w' is F8_E4M3 of [3, 5, 7]; only matrices run here", ErrorCode::unsupported);
+  write({{"w", f8_e4m3, {130, 40}}, {"w_scale_inv", f32, {1, 1}}});
+  EXPECT_EQ(SafetensorsFolder(folder_ / "").find_tensor("w")->scales.rows, 130);  // one for all
+  write({{"w", f8_e4m3, {130, 300}}, {"w_scale_inv", f32, {2, 2}}});
+  expect_refusal("tensor 'w_scale_inv' has shape [2, 2]; one scale for 128 x 128 weights of [130, 300] needs [2, 3]");
+  write({{"w", f8_e4m3, {130, 300}}, {"w_scale_inv", f16, {2, 3}}});
+  expect_refusal("is of type F16; scales must be F32 or BF16", ErrorCode::unsupported);
+  write({{"w", f8_e4m3, {130, 300}}, {"w_scale_inv", f32, {2, 3}}});
+  for (const char* size : {"[128]", "[128, 0]", "[128, 1e3]", "\"128\"", "[128, 9999999999]"}) {
+    put(folder_ / "config.json", fmt::format(R"({{"quantization_config": {{"weight_block_size": {}}}}})", size));
+    expect_refusal("weight_block_size of config.json");
+  }
+  put(folder_ / "config.json", R"({"quantization_config": {"weight_block_size": [128, 100]}})");
+  expect_refusal("scales 100 columns at a time; multiples of 32 run here", ErrorCode::unsupported);
 }
 
 TEST_F(HostileFolder, FilesAreToldApartByWhatIsInThem) {

@@ -11,7 +11,7 @@ namespace {
 
 const std::string kGood = R"({"prompt": "The sky is", "answer": "blue"})";
 
-std::string refusal(const std::string& text) {
+std::string task_refusal(const std::string& text) {
   Random random(1);
   const auto tokenizer = model::make_byte_level_bpe(byte_level_vocabulary(random, 20, "gpt-2"));
   audit::Material material;
@@ -38,7 +38,7 @@ TEST(TaskFiles, ADefectIsNamedWithItsLine) {
       {"{\"prompt\": \"\xff\", \"answer\": \"b\"}", "not UTF-8"},
   };
   for (const auto& [line, words] : kDefects) {
-    const std::string sentence = refusal(kGood + "\n\n" + line + "\n" + kGood + "\n");
+    const std::string sentence = task_refusal(kGood + "\n\n" + line + "\n" + kGood + "\n");
     EXPECT_NE(sentence.find("tasks, line 3: "), std::string::npos) << line << " gave " << sentence;
     EXPECT_NE(sentence.find(words), std::string::npos) << sentence;
     for (const char c : sentence) EXPECT_TRUE(c >= 0x20 && c < 0x7f) << sentence;
@@ -46,10 +46,10 @@ TEST(TaskFiles, ADefectIsNamedWithItsLine) {
 }
 
 TEST(TaskFiles, OneQuestionCannotBeParted) {
-  EXPECT_NE(refusal("").find("0 questions"), std::string::npos);
-  EXPECT_NE(refusal(kGood).find("1 questions"), std::string::npos);
-  EXPECT_EQ(refusal(kGood + "\n" + kGood), "");
-  EXPECT_EQ(refusal(kGood + "\r\n" + kGood + "\r\n\r\n"), "");
+  EXPECT_NE(task_refusal("").find("0 questions"), std::string::npos);
+  EXPECT_NE(task_refusal(kGood).find("1 questions"), std::string::npos);
+  EXPECT_EQ(task_refusal(kGood + "\n" + kGood), "");
+  EXPECT_EQ(task_refusal(kGood + "\r\n" + kGood + "\r\n\r\n"), "");
 }
 
 TEST(TaskFiles, PartsShareNoQuestionAndHaveAll) {

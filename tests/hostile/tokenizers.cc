@@ -39,7 +39,7 @@ struct GgufDefect {
   ErrorCode code = ErrorCode::bad_file;
 };
 
-void expect_refused(const GgufVocabulary& good, const std::vector<GgufDefect>& defects) {
+void expect_vocabularies_refused(const GgufVocabulary& good, const std::vector<GgufDefect>& defects) {
   EXPECT_NO_THROW(make_gguf_tokenizer(good));
   for (const GgufDefect& defect : defects) {
     SCOPED_TRACE(defect.name);
@@ -51,7 +51,7 @@ void expect_refused(const GgufVocabulary& good, const std::vector<GgufDefect>& d
 
 TEST(HostileTokenizers, ByteLevelVocabularies) {
   Random random(3);
-  expect_refused(
+  expect_vocabularies_refused(
       byte_level_vocabulary(random, 10, "gpt-2"),
       {
           {"no tokens", [](auto& v) { v.texts.clear(); }, "the vocabulary has 0 tokens"},
@@ -87,7 +87,7 @@ TEST(HostileTokenizers, ByteLevelVocabularies) {
 
 TEST(HostileTokenizers, SentencePieceVocabularies) {
   Random random(4);
-  expect_refused(
+  expect_vocabularies_refused(
       sentencepiece_vocabulary(random, 10),
       {
           {"no scores", [](auto& v) { v.scores.clear(); }, "0 scores for"},

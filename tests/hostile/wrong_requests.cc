@@ -15,6 +15,7 @@
 #include "sharpmax/retrieval.h"
 #include "sharpmax/train.h"
 #include "storage/files.h"
+#include "support/files.h"
 
 namespace sharpmax::test {
 namespace {
@@ -83,7 +84,7 @@ const std::map<std::string, std::function<void()>>& wrong_jobs() {
 }
 
 TEST(WrongRequests, SayTheSameInEveryLanguageWithItsOwnNames) {
-  const Json table = Json::parse(read_text(SHARPMAX_SOURCE_DIR "/tests/support/wrong_requests.json"));
+  const Json table = Json::parse(read_text(source_folder() / "tests/support/wrong_requests.json"));
   EXPECT_EQ(table.size(), wrong_jobs().size());
   for (const Json& row : table) {
     SCOPED_TRACE(row.at("job").get<std::string>());

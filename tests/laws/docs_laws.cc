@@ -7,12 +7,13 @@
 #include <string>
 
 #include "sharpmax/normalizer.h"
+#include "support/files.h"
 
 namespace sharpmax::test {
 namespace {
 
 TEST(DocsLaws, EveryMemberHasItsSection) {
-  std::ifstream file(SHARPMAX_SOURCE_DIR "/docs/reference/normalizers.md");
+  std::ifstream file(source_folder() / "docs/reference/normalizers.md");
   ASSERT_TRUE(file) << "docs/reference/normalizers.md is missing";
   std::stringstream text;
   text << file.rdbuf();

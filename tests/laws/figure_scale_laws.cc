@@ -7,9 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "report/view/axes.h"
+#include "report/svg/heading.h"
 #include "report/svg/svg.h"
-#include "report/svg/width.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
 

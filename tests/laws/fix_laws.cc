@@ -190,7 +190,7 @@ TEST(FixLaws, TheSearchFindsTheHeadsThatHelpAndKeepsToItsBudget) {
       return sum;
     };
     for (const std::int64_t budget : {3, 1000}) {
-      audit::HeadSearch search({kLayers, kHeads, Hard{}}, std::vector<bool>(kAll), 0.0, budget);
+      audit::HeadSearch search({kLayers, kHeads, Hard{}}, {kLayers, kHeads, Softmax{}}, std::vector<bool>(kAll), 0.0, budget);
       std::vector<model::NormalizerTable> tried;
       double last = 0;
       while (const auto table = search.next()) {
@@ -218,6 +218,8 @@ model::Configuration configuration() {
   return c;
 }
 
+model::NormalizerTable softmax_everywhere() { return {4, 2, Softmax{}}; }
+
 audit::HeadSurvey survey() {
   audit::HeadSurvey s{.layers = 4, .heads = 2};
   for (int i = 0; i < 8; ++i)
@@ -227,7 +229,7 @@ audit::HeadSurvey survey() {
 
 TEST(FixLaws, RulesAreForTheHeadsThatTheyName) {
   const auto changed = [](const char* text) {
-    return audit::make_out(audit::parse_rule(text, configuration()), survey());
+    return audit::make_out(audit::parse_rule(text, configuration()), survey(), softmax_everywhere());
   };
   EXPECT_EQ(changed("softmax:beta=1.35").changed, 8);
   EXPECT_EQ(changed("softmax:beta=1.35@sharp").changed, 4);
@@ -248,7 +250,7 @@ TEST(FixLaws, RulesAreForTheHeadsThatTheyName) {
 
 TEST(FixLaws, ATableComesBackFromItsFile) {
   for (const std::string& text : audit::default_rules(configuration(), 16384)) {
-    const audit::RuleTable made = audit::make_out(audit::parse_rule(text, configuration()), survey());
+    const audit::RuleTable made = audit::make_out(audit::parse_rule(text, configuration()), survey(), softmax_everywhere());
     const std::string file = model::to_json(made.normalizers).dump();
     EXPECT_EQ(model::parse_normalizer_table(file, "t", 4, 2), made.normalizers) << text;
   }
@@ -277,7 +279,7 @@ TEST(FixLaws, PositionsAreStretchedOnlyPastTheTrainedLength) {
 
 TEST(FixLaws, LlamaCppIsAskedOnlyForWhatItCanDo) {
   const auto setting = [](const char* text, const model::Configuration& c = configuration()) {
-    return audit::llama_cpp_setting(audit::make_out(audit::parse_rule(text, c), survey()), c)
+    return audit::llama_cpp_setting(audit::make_out(audit::parse_rule(text, c), survey(), softmax_everywhere()), c)
         .value_or("none");
   };
   EXPECT_EQ(setting("softmax:beta=1.44"), "--yarn-attn-factor 1.2");

@@ -159,14 +159,17 @@ TEST(HeadRuns, CoverEveryHeadOnceAndShareKeysEvenly) {
     const std::int64_t heads = kv_heads * group;
     model::NormalizerTable table(1, heads, Softmax{});
     for (std::int64_t head = 0; head < heads; ++head)
-      if (random.uniform() < 0.4) table.set(0, head, Hard{});
+      if (const double kind = random.uniform(); kind < 0.3)
+        table.set(0, head, Hard{});
+      else if (kind < 0.7)
+        table.set(0, head, Sink{.c = random.uniform()});
     std::int64_t next = 0;
     for (const model::HeadRun& run : head_runs(table, 0, kv_heads)) {
       EXPECT_EQ(run.first, next);
       EXPECT_EQ(run.count % run.kv_count, 0);
       const std::int64_t share = run.count / run.kv_count;
       for (std::int64_t i = 0; i < run.count; ++i) {
-        EXPECT_EQ(table.at(0, run.first + i), run.normalizer);
+        EXPECT_EQ(table.at(0, run.first + i), model::normalizer_of_head(run.normalizer, i));
         EXPECT_EQ(run.kv_first + i / share, (run.first + i) / group) << "the wrong keys";
       }
       next = run.first + run.count;

@@ -28,7 +28,7 @@ double spread_of(const PlainHead& head, const Pair& p) {
 }
 
 // Uphill along each coordinate in turn, with ever smaller steps.
-double climb(const PlainHead& head, Pair p) {
+double climb_pair(const PlainHead& head, Pair p) {
   double best = spread_of(head, p);
   for (double step = 0.25; step > 1e-4; step *= 0.5)
     for (std::size_t k = 0; k < 3; ++k)
@@ -61,7 +61,7 @@ void expect_certified(const Head& head) {
     for (std::size_t k = 0; k < 3; ++k) p.at[k] = bits[k] * 0x1p-32;
     p.high = static_cast<std::int32_t>(more[0] % static_cast<std::uint64_t>(head.training.classes));
     p.low = static_cast<std::int32_t>(more[1] % static_cast<std::uint64_t>(head.training.classes));
-    largest = std::max(largest, climb(plain, p));
+    largest = std::max(largest, climb_pair(plain, p));
   }
   EXPECT_LE(largest, found.certified);
   EXPECT_GE(largest, 0.5 * found.attained);  // else the climb proves nothing

@@ -17,10 +17,10 @@ using model::Sampler;
 using model::Sampling;
 using model::Token;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(),
-                kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kFloatNaN = std::numeric_limits<float>::quiet_NaN(),
+                kFloatInfinity = std::numeric_limits<float>::infinity();
 
-std::vector<float> logits_of(Random& random, std::size_t count) {
+std::vector<float> random_logits(Random& random, std::size_t count) {
   std::vector<float> logits;
   for (std::size_t i = 0; i < count; ++i) logits.push_back(static_cast<float>(2 * random.normal()));
   return logits;
@@ -35,7 +35,7 @@ std::map<Token, int> draws(const Sampling& sampling, const std::vector<float>& l
 
 TEST(SamplerLaws, FrequenciesAreTheProbabilities) {
   for_each_seed(3, [](Random& random) {
-    const std::vector<float> logits = logits_of(random, 8);
+    const std::vector<float> logits = random_logits(random, 8);
     constexpr int kDraws = 20000;
     const double temperature = random.uniform(0.5, 2.0);
     auto seen = draws({.temperature = temperature, .seed = 5}, logits, kDraws);
@@ -51,7 +51,7 @@ TEST(SamplerLaws, FrequenciesAreTheProbabilities) {
 
 TEST(SamplerLaws, TopKKeepsTheKLikeliest) {
   for_each_seed(20, [](Random& random) {
-    const std::vector<float> logits = logits_of(random, 30);
+    const std::vector<float> logits = random_logits(random, 30);
     const auto k = static_cast<std::int64_t>(random.size(1, 40));
     for (const auto& [token, count] : draws({.temperature = 5, .top_k = k}, logits, 300)) {
       const auto above = std::count_if(logits.begin(), logits.end(), [&, t = token](float l) {
@@ -64,7 +64,7 @@ TEST(SamplerLaws, TopKKeepsTheKLikeliest) {
 
 TEST(SamplerLaws, TopPKeepsTheFewestThatReachP) {
   for_each_seed(20, [](Random& random) {
-    const std::vector<float> logits = logits_of(random, 30);
+    const std::vector<float> logits = random_logits(random, 30);
     const double p = random.uniform(0.05, 1.0);
     double total = 0;
     for (const float logit : logits) total += std::exp(logit);
@@ -79,18 +79,18 @@ TEST(SamplerLaws, TopPKeepsTheFewestThatReachP) {
 
 TEST(SamplerLaws, CutsThatCutNothingChangeNoDraw) {
   Random random(3);
-  const std::vector<float> logits = logits_of(random, 50);
+  const std::vector<float> logits = random_logits(random, 50);
   Sampler plain({.temperature = 1, .seed = 9}), again({.temperature = 1, .top_k = 0, .top_p = 1, .seed = 9});
   for (int i = 0; i < 100; ++i) EXPECT_EQ(plain.pick(logits), again.pick(logits));
 }
 
 TEST(SamplerLaws, NothingThatIsNoNumberIsDrawn) {
-  const std::vector<float> logits = {kNaN, 1, kNaN, -kInfinity, 0.5f};
+  const std::vector<float> logits = {kFloatNaN, 1, kFloatNaN, -kFloatInfinity, 0.5f};
   for (const auto& sampling : {Sampling{}, Sampling{.temperature = 1}, Sampling{.temperature = 1, .top_k = 4},
                                Sampling{.temperature = 1, .top_p = 0.99}})
     for (const auto& [token, count] : draws(sampling, logits, 200))
       EXPECT_TRUE(token == 1 || token == 4) << token;
-  EXPECT_EQ(model::likeliest(std::vector<float>{kNaN, kNaN}), 0);
+  EXPECT_EQ(model::likeliest(std::vector<float>{kFloatNaN, kFloatNaN}), 0);
   EXPECT_EQ(model::likeliest(std::vector<float>{2, 3, 3}), 1) << "of equals the lowest";
 }
 

@@ -222,7 +222,7 @@ TEST(TemperatureFit, FitsAllSetsThatTheHeadGetsWrongAndNoOthersEachAtItsBest) {
   }
 }
 
-std::vector<std::uint64_t> bits_of(const TemperatureFit& r) {
+std::vector<std::uint64_t> bits_of_fit(const TemperatureFit& r) {
   std::vector<std::uint64_t> all;
   for (const FitPoint& p : r.points)
     for (const double x : {p.entropy, p.beta, p.loss, p.best_loss})
@@ -237,9 +237,9 @@ TEST(TemperatureFit, IsBitwiseTheSameForAnyNumberOfThreads) {
   const Head head = random_head(Encoder::mlp, 16, 5, 8);
   const TemperatureFitRequest request{
       .sizes = {16, 60}, .sets = 40, .degree = 2, .comparison_sizes = {8, 30}, .comparison_sets = 50};
-  const auto one = bits_of(fit_temperature(head, request, {.threads = 1}));
+  const auto one = bits_of_fit(fit_temperature(head, request, {.threads = 1}));
   for (const int threads : {2, 3})
-    EXPECT_EQ(bits_of(fit_temperature(head, request, {.threads = threads})), one);
+    EXPECT_EQ(bits_of_fit(fit_temperature(head, request, {.threads = threads})), one);
 }
 
 TEST(TemperatureFit, ComparesPublishedAndRefittedOnFreshSetsAndKeepsTheMendedWhenAsked) {

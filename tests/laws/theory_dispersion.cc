@@ -11,7 +11,7 @@ namespace {
 
 using namespace sharpmax::theory;
 
-constexpr double kRounding = 1.0 + 64.0 * kEps;  // of an exp and a sum of at most 300 terms of one sign
+constexpr double kSumRounding = 1.0 + 64.0 * kEps;  // of an exp and a sum of at most 300 terms of one sign
 
 TEST(TheoryDispersion, NoRandomRowPassesEitherForm) {
   for_each_seed(2000, [](Random& random) {
@@ -23,14 +23,14 @@ TEST(TheoryDispersion, NoRandomRowPassesEitherForm) {
     const double spread = spread_of(row), count = static_cast<double>(n);
     const Range published = dispersion_bound(spread, count, beta),
                 tight = dispersion_range(spread, count, beta);
-    EXPECT_LE(published.low, tight.low * kRounding);
-    EXPECT_LE(tight.high, published.high * kRounding);
+    EXPECT_LE(published.low, tight.low * kSumRounding);
+    EXPECT_LE(tight.high, published.high * kSumRounding);
     const Row weights = weigh(Softmax{.beta = beta}, row).weights;
     for (const double w : weights) {
-      EXPECT_LE(w, tight.high * kRounding);
-      EXPECT_GE(w * kRounding, tight.low);
+      EXPECT_LE(w, tight.high * kSumRounding);
+      EXPECT_GE(w * kSumRounding, tight.low);
     }
-    EXPECT_GE(largest(weights) * kRounding, 1.0 / count);
+    EXPECT_GE(largest(weights) * kSumRounding, 1.0 / count);
   });
 }
 
@@ -46,8 +46,8 @@ TEST(TheoryDispersion, UphillSearchReachesTheTightFormAndDoesNotPassIt) {
     };
     const double high = climbed(random, n, first_weight);
     const double low = -climbed(random, n, [&](const Row& places) { return -first_weight(places); });
-    EXPECT_LE(high, tight.high * kRounding);
-    EXPECT_GE(low * kRounding, tight.low);
+    EXPECT_LE(high, tight.high * kSumRounding);
+    EXPECT_GE(low * kSumRounding, tight.low);
     EXPECT_NEAR(high, tight.high, 1e-6 * tight.high);
     EXPECT_NEAR(low, tight.low, 1e-6 * tight.low);
   });

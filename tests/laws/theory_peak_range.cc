@@ -17,7 +17,7 @@ namespace {
 
 using namespace sharpmax::theory;
 
-constexpr double kRounding = 1.0 + 1e-10;
+constexpr double kPeakRounding = 1.0 + 1e-10;
 
 const char* const kNormalizers[] = {"softmax",
                                     "softmax:beta=-1.5",
@@ -70,12 +70,12 @@ bool claims_share(const PeakRange& range) { return !std::isnan(range.share.high)
 
 void expect_within(const PeakRange& range, const Peaks& peaks) {
   const double slack = 1e-12 * std::abs(peaks.weight);
-  EXPECT_LE(peaks.weight, range.weight.high * (range.weight.high > 0.0 ? kRounding : 1.0) + slack);
+  EXPECT_LE(peaks.weight, range.weight.high * (range.weight.high > 0.0 ? kPeakRounding : 1.0) + slack);
   EXPECT_GE(peaks.weight, range.weight.low - 1e-10 * std::abs(range.weight.low));
   if (std::isnan(peaks.share) || !claims_share(range)) return;
-  EXPECT_LE(peaks.share, range.share.high * kRounding);
-  EXPECT_LE(peaks.share, range.ceiling * kRounding);
-  EXPECT_GE(peaks.share * kRounding, peaks.reachable_target ? range.untied_low : range.share.low);
+  EXPECT_LE(peaks.share, range.share.high * kPeakRounding);
+  EXPECT_LE(peaks.share, range.ceiling * kPeakRounding);
+  EXPECT_GE(peaks.share * kPeakRounding, peaks.reachable_target ? range.untied_low : range.share.low);
 }
 
 Row row_at(const Row& places, const ScoreInterval& interval) {
@@ -193,7 +193,7 @@ TEST(TheoryPeakRange, TheBestRowOfAdaptiveIsARowOfItsSpecification) {
   const double among_near = peaks_of(Adaptive{}, row).share;
   EXPECT_LT(lone, 0.5);
   EXPECT_NEAR(among_near, range.share.high, 1e-6);
-  EXPECT_LE(among_near, range.share.high * kRounding);
+  EXPECT_LE(among_near, range.share.high * kPeakRounding);
   EXPECT_LE(range.share.high, range.ceiling);
 }
 
@@ -202,7 +202,7 @@ TEST(TheoryPeakRange, TheCeilingOfAdaptiveIsAboveEveryRowThatWasFound) {
     for (const double spread : {0.3, 2.0, 5.69, 12.0})
       for (double n = 2.0; n < 1e9; n = std::floor(n * 1.7)) {
         const PeakRange range = peak_range(AnyNormalizer::parse(text), n, centred(spread));
-        EXPECT_LE(range.share.high, range.ceiling * kRounding) << text << " " << spread << " " << n;
+        EXPECT_LE(range.share.high, range.ceiling * kPeakRounding) << text << " " << spread << " " << n;
       }
 }
 

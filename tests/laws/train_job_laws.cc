@@ -23,7 +23,7 @@ TrainRequest short_training(const std::string& task, const std::filesystem::path
 }
 
 // Without what differs from one call to the next.
-std::string found_by(const TrainRequest& request) {
+std::string trained_by(const TrainRequest& request) {
   Json json = to_json(train_models(request));
   for (const char* key : {"created", "training_seconds", "testing_seconds", "command"}) json.erase(key);
   return json.dump();
@@ -46,7 +46,7 @@ TEST(TrainJobLaws, ThreadsDoNotChangeARun) {
     for (const int threads : {1, 2, 3}) {
       TrainRequest request = short_training(task, folder / (task + std::to_string(threads)));
       request.threads = threads;
-      const std::string found = found_by(request);
+      const std::string found = trained_by(request);
       if (first.empty()) first = found;
       EXPECT_EQ(found, first) << task << " with " << threads;
     }

@@ -14,7 +14,7 @@ namespace {
 
 using Tokens = std::vector<std::vector<std::int32_t>>;  // [place][slot]
 
-Tokens tokens_of(const Batch& batch, std::int64_t sequence) {
+Tokens tokens_in(const Batch& batch, std::int64_t sequence) {
   Tokens tokens;
   for (std::int64_t p = 0; p < batch.length; ++p) {
     const auto at = batch.tokens.begin() + (sequence * batch.length + p) * batch.slots;
@@ -112,7 +112,7 @@ TEST(TrainTasks, AnswersAreThoseOfASlowSolver) {
         draw_batch(*task, {.seed = 5, .purpose = purpose, .step = n, .count = 8, .size = n}, batch);
         ASSERT_EQ(batch.places.back() + 1, batch.length);
         for (std::int64_t i = 0; i < batch.sequences; ++i) {
-          const Tokens tokens = tokens_of(batch, i);
+          const Tokens tokens = tokens_in(batch, i);
           for (const auto& place : tokens)
             for (const std::int32_t token : place) ASSERT_TRUE(token >= 0 && token < shape.vocabulary);
           for (std::int64_t a = 0; a < batch.asked(); ++a) {
@@ -138,10 +138,10 @@ TEST(TrainTasks, ASequenceDoesNotDependOnHowManyAreDrawnWithIt) {
     draw_batch(*task, {.seed = 9, .purpose = Purpose::test, .step = 2, .count = 6, .size = 12}, all);
     draw_batch(*task, {.seed = 9, .purpose = Purpose::test, .step = 2, .first = 4, .count = 1, .size = 12},
                one);
-    EXPECT_EQ(tokens_of(all, 4), tokens_of(one, 0));
+    EXPECT_EQ(tokens_in(all, 4), tokens_in(one, 0));
     draw_batch(*task, {.seed = 9, .purpose = Purpose::test, .step = 3, .first = 4, .count = 1, .size = 12},
                one);
-    EXPECT_NE(tokens_of(all, 4), tokens_of(one, 0));
+    EXPECT_NE(tokens_in(all, 4), tokens_in(one, 0));
   }
 }
 
@@ -171,7 +171,7 @@ TEST(TrainTasks, HopsBeginWithOneLookUpAndATestAsksForTwo) {
     std::int64_t two = 0;
     for (std::int64_t i = 0; i < batch.sequences; ++i)
       for (const std::int64_t place : batch.places)
-        two += tokens_of(batch, i)[place][2] == 2 * s.keys + s.values + 2 ? 1 : 0;
+        two += tokens_in(batch, i)[place][2] == 2 * s.keys + s.values + 2 ? 1 : 0;
     return static_cast<double>(two) / static_cast<double>(batch.sequences * batch.asked());
   };
   EXPECT_EQ(share_of_two(Purpose::training, 0.0), 0.0);

@@ -1,6 +1,7 @@
 // The law of all views: numbers in every drawing (SVG geometry, JSON, CSV, Markdown, terminal) are those of the value.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,11 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "report/svg/drawn.h"
-#include "report/view/axes.h"
+#include "report/svg/figures.h"
+#include "report/svg/svg.h"
 #include "report/view/json.h"
-#include "report/view/room.h"
+#include "report/view/looks.h"
 #include "report/view/text.h"
+#include "support/files.h"
 #include "support/random.h"
 
 namespace sharpmax::report {
@@ -24,7 +26,7 @@ using test::Random;
 using Json = nlohmann::ordered_json;
 
 TEST(ViewLaws, FormatsAreThoseThatThePageHasToo) {
-  std::ifstream file(SHARPMAX_SOURCE_DIR "/tests/support/formats.json");
+  std::ifstream file(test::source_folder() / "tests/support/formats.json");
   const Json cases = Json::parse(file);
   EXPECT_GT(cases.size(), 60u);
   for (const Json& one : cases) {
@@ -200,8 +202,135 @@ TEST(ViewLaws, GeometryOfAChartIsItsNumbers) {
         EXPECT_NEAR(y, place_of(point.value, up, chart.up), kRounding);
         EXPECT_EQ(json.at("curves")[i].at("points")[k], Json({point.at, point.value, *point.low, *point.high}));
       }
+      // The band goes along the low ends and back along the high ones.
+      at = svg.c_str() + svg.find("<polygon points=\"", group) + 17;
+      for (std::size_t k = 0; k < 2 * sizes.size(); ++k) {
+        char* next = nullptr;
+        const double x = std::strtod(at, &next), y = std::strtod(next + 1, &next);
+        at = next;
+        const Point& point = chart.curves[i].points[k < sizes.size() ? k : 2 * sizes.size() - 1 - k];
+        EXPECT_NEAR(x, place_of(point.at, across, chart.across), kRounding);
+        EXPECT_NEAR(y, place_of(k < sizes.size() ? *point.low : *point.high, up, chart.up), kRounding);
+      }
     }
   });
+}
+
+// As the page has it.
+template <class Value>
+Json item_json(const Value& value) {
+  View view;
+  view.sections.push_back({"s", "", "", {{value}}});
+  return to_json(view).at("sections")[0].at("items")[0];
+}
+
+// Of all that the pattern finds its groups, as numbers.
+std::vector<std::vector<double>> numbers_in(const std::string& text, const std::regex& pattern) {
+  std::vector<std::vector<double>> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
+    auto& line = found.emplace_back();
+    for (std::size_t k = 1; k < at->size(); ++k) line.push_back(std::strtod((*at)[k].str().c_str(), nullptr));
+  }
+  return found;
+}
+
+TEST(ViewLaws, GeometryOfBarsIsTheirNumbers) {
+  constexpr double kRounding = 0.03;  // pixels: left and width have two decimals each, and so have the ticks
+  const std::regex rect("<rect x=\"([-0-9.]+)\" y=\"[-0-9.]+\" width=\"([-0-9.]+)\""), line("<line x1=\"([-0-9.]+)\" y1=\"[-0-9.]+\" x2=\"([-0-9.]+)\"");
+  for_each_seed(100, [&](Random& random) {
+    Bars bars{.title = "t", .subtitle = "", .described = "", .legend = {}, .across = value_axis("v", -0.5, 1.5), .beside = {}, .bars = {}, .mark = {}};
+    const std::size_t count = random.size(1, 6);
+    for (std::size_t i = 0; i < count; ++i) {
+      Bar bar{.name = "b" + std::to_string(i), .pieces = {}, .beside = {}};
+      const std::size_t pieces = random.size(1, 4);
+      for (std::size_t k = 0; k < pieces; ++k) bar.pieces.push_back({pieces == 1 ? random.uniform() - 0.4 : 0.3 * random.uniform(), Paint::green});
+      bar.low = -0.4 * random.uniform(), bar.high = 1.2 * random.uniform();
+      bars.bars.push_back(std::move(bar));
+    }
+    const std::string svg = drawn(bars);
+    const Scale across = scale_of(svg, "across", 1);
+    const auto place = [&](double value) { return place_of(value, across, bars.across); };
+    const Json json = item_json(bars);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Bar& bar = bars.bars[i];
+      const std::size_t begin = svg.find("<g data-bar=\"b" + std::to_string(i) + "\">");
+      ASSERT_NE(begin, std::string::npos);
+      const std::string group = svg.substr(begin, svg.find("</g>", begin) - begin);
+      const auto boxes = numbers_in(group, rect);
+      ASSERT_EQ(boxes.size(), bar.pieces.size());
+      double from = 0.0;
+      for (std::size_t k = 0; k < boxes.size(); ++k) {
+        const double to = from + bar.pieces[k].length;
+        EXPECT_NEAR(boxes[k][0], place(std::min(from, to)), kRounding);
+        EXPECT_NEAR(boxes[k][0] + boxes[k][1], place(std::max(from, to)), kRounding);
+        EXPECT_EQ(json.at("bars")[i].at("pieces")[k][0].get<double>(), bar.pieces[k].length);
+        from = to;
+      }
+      const auto ends = numbers_in(group, line);
+      ASSERT_EQ(ends.size(), 1u);
+      EXPECT_NEAR(ends[0][0], place(*bar.low), kRounding);
+      EXPECT_NEAR(ends[0][1], place(*bar.high), kRounding);
+    }
+  });
+}
+
+TEST(ViewLaws, CellsOfAGridHaveTheirNumbersAndTheColoursOfTheirShares) {
+  for_each_seed(50, [](Random& random) {
+    Grid grid{.title = "t", .subtitle = "", .described = "", .ramp = {"low", "high"}, .unknown = "none", .cells = {}};
+    const std::size_t layers = random.size(1, 12), heads = random.size(1, 12);
+    for (std::size_t layer = 0; layer < layers; ++layer)
+      for (std::size_t head = 0; head < heads; ++head) {
+        const auto value = random.uniform() < 0.1 ? std::nullopt : std::optional(any_number(random));
+        grid.cells.push_back({double(layer), double(head), value, random.uniform()});
+      }
+    const std::string svg = drawn(grid);
+    const auto after = [&](std::size_t from, const std::string& name) {  // the value of an attribute
+      const std::size_t begin = svg.find(name + "=\"", from) + name.size() + 2;
+      return svg.substr(begin, svg.find('"', begin) - begin);
+    };
+    for (const GridCell& cell : grid.cells) {
+      const std::string head = "data-head=\"" + std::to_string(int(cell.layer)) + "." + std::to_string(int(cell.head)) + "\"";
+      const std::size_t at = svg.find(head);
+      ASSERT_NE(at, std::string::npos) << head;
+      const std::string value = after(at, "data-value");
+      if (cell.value)
+        EXPECT_EQ(std::strtod(value.c_str(), nullptr), *cell.value);
+      else
+        EXPECT_EQ(value, "none");
+      EXPECT_EQ(after(svg.rfind("<rect", at), cell.value ? "fill" : "class"), cell.value ? ramp(cell.share) : "line");
+    }
+  });
+}
+
+TEST(ViewLaws, ShadesOfAHeatMapFollowItsWeights) {
+  const std::vector<std::optional<double>> weights{0.0, 1.0 / 16.0, 0.25, 1.0};
+  const HeatMaps maps{.title = "t", .subtitle = "", .ramp = {"0", "1"}, .lines = {{"a", {{"16", 0.25, {weights, {1.0, 1.0, 0.0, 0.0}}}}}}, .id = "m"};
+  const std::string svg = drawn(maps);
+  // By the square root: a quarter of the weight is half of the way. Runs of one shade are one rectangle; 0 is the ground.
+  constexpr double kShades = 23.0;
+  const auto shade = [](double share) { return std::string(ramp(std::round(share * kShades) / kShades)); };
+  EXPECT_NE(svg.find("<path d=\"M1 0h1v1h-1z\" fill=\"" + shade(0.25) + "\""), std::string::npos);
+  EXPECT_NE(svg.find("<path d=\"M2 0h1v1h-1z\" fill=\"" + shade(0.5) + "\""), std::string::npos);
+  EXPECT_NE(svg.find("<path d=\"M3 0h1v1h-1zM0 1h2v1h-2z\" fill=\"" + shade(1.0) + "\""), std::string::npos);
+  EXPECT_NE(svg.find(">0.25</text>"), std::string::npos);  // the number below
+  const Json panel = item_json(maps).at("lines")[0].at("panels")[0];
+  EXPECT_EQ(panel.at("thousandths"), Json({0, 63, 250, 1000, 1000, 1000, 0, 0}));
+}
+
+TEST(ViewLaws, TextOfAHeadHasItsNumbersAtEveryLength) {
+  Heads heads{.id = "head", .title = "", .lengths = {64, 128}, .length_names = {"64", "128*"}, .heads = {{0, 0, "sink"}, {1, 3, "sharp"}}, .layers = {}};
+  heads.layers = {{.id = "peak", .name = "peak", .values = {{0.1, 0.2}, {0.3, 0.4}}},
+                  {.id = "slope", .name = "slope", .format = fixed_to(2), .values = {{0.5}, {0.75}}},
+                  {.id = "gap_1", .name = "within 1", .format = {Format::count}, .values = {{1.0, 2.0}, {3.0, 4.0}}}};
+  heads.words = "Layer {layer}, head {head}: {kind}, slope {slope}, peak {peak}; {unknown}.";
+  heads.columns = {{"peak", "peak"}, {"slope", "slope"}, {"left out of a full page", "absent"}};
+  heads.figures = {{.caption = "Crowd", .words = "", .chart = {.title = "", .subtitle = "", .across = {}, .up = {.label = "keys", .ticks = {}},
+                                                               .curves = {{.name = "within 1", .look = {}, .points = {}, .layer = "gap_1"}}}}};
+  heads.note = "A note.";
+  EXPECT_EQ(as_text(heads, 1),
+            "Layer 1, head 3: sharp, slope 0.75, peak 0.400; .\n\n"
+            "tokens    peak   slope\n    64   0.300    0.75\n  128*   0.400    0.75\n\n"
+            "Crowd: keys.\ntokens   within 1\n    64          3\n  128*          4\n\nA note.\n");
 }
 
 TEST(ViewLaws, WhatAViewSparesIsNamedAndItsLeastStays) {

@@ -98,7 +98,7 @@ struct Mean {
   double value() const { return sum / count; }
 };
 
-void expect_written_out(const Layer& layer, const RowPlan& plan, Vectors vectors) {
+void expect_sums_written_out(const Layer& layer, const RowPlan& plan, Vectors vectors) {
   const auto heads = analyzed(layer, plan, vectors, 2);
   for (std::int64_t head = 0; head < Layer::kHeads; ++head) {
     const HeadSums& found = heads[static_cast<std::size_t>(head)];
@@ -143,7 +143,7 @@ TEST(AnalysisBlocks, MeansOverRowsAreThoseOfTheDefinition) {
         const Layer layer(random, 71, window, cap);
         for (const Vectors vectors : {Vectors::values, Vectors::hidden}) {
           SCOPED_TRACE(::testing::Message() << name_of(vectors) << ", window " << window << ", cap " << cap);
-          expect_written_out(layer, plan, vectors);
+          expect_sums_written_out(layer, plan, vectors);
         }
       }
     }
@@ -172,7 +172,7 @@ TEST(AnalysisBlocks, TheGradientIsTheMeanOverRowsOfThatOfTheScores) {
   }
 }
 
-std::vector<std::uint64_t> bits_of(const std::vector<HeadSums>& heads) {
+std::vector<std::uint64_t> bits_of_sums(const std::vector<HeadSums>& heads) {
   std::vector<std::uint64_t> bits;
   const auto add = [&](double x) { bits.push_back(std::bit_cast<std::uint64_t>(x)); };
   for (const HeadSums& head : heads) {
@@ -192,10 +192,10 @@ TEST(AnalysisBlocks, ResultsAreTheSameBitsForAnyNumberOfThreads) {
   const RowPlan plan = plan_of(small_settings());
   const Layer layer(random, 71, 0, 0);
   for (const Vectors vectors : {Vectors::values, Vectors::hidden}) {
-    const auto one = bits_of(analyzed(layer, plan, vectors, 1));
+    const auto one = bits_of_sums(analyzed(layer, plan, vectors, 1));
     EXPECT_GT(one.size(), 1000u);
     for (const int threads : {2, 3, 8})
-      EXPECT_TRUE(bits_of(analyzed(layer, plan, vectors, threads)) == one) << threads;
+      EXPECT_TRUE(bits_of_sums(analyzed(layer, plan, vectors, threads)) == one) << threads;
   }
 }
 
@@ -237,7 +237,7 @@ TEST_F(AnalysisModel, EveryHeadIsMeasuredAndThreadsDoNotMatter) {
     EXPECT_GT(mean_distance(head.by_length.back(), 0).sum.chosen, 0);
   }
   EXPECT_TRUE(found.plain_softmax);
-  EXPECT_TRUE(bits_of(measured(tokens_, 1, 3).heads) == bits_of(found.heads));
+  EXPECT_TRUE(bits_of_sums(measured(tokens_, 1, 3).heads) == bits_of_sums(found.heads));
 }
 
 TEST_F(AnalysisModel, ChunksAreConsecutiveAndReadFromAnEmptyCache) {

@@ -6,6 +6,7 @@
 #include "audit/analysis/row_geometry.h"
 #include "support/attention_normalizers.h"
 #include "support/paper_b_plain.h"
+#include "support/row.h"
 #include "theory/selection.h"
 
 namespace sharpmax::test {
@@ -13,7 +14,6 @@ namespace {
 
 using namespace sharpmax::audit;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Squares carry rounding of some hundred times 1e-16 of their largest term. A root keeps half of the digits
 // where its square cancels: kRoot where that may be the whole result, kRelative where it is one key of a sum
 // over many.

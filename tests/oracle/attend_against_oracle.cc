@@ -2,7 +2,7 @@
 // the oracle's in double, within twice the error of plain float attention.
 #include <gtest/gtest.h>
 
-#include "attention/oracle.h"
+#include "attention/oracle/oracle.h"
 #include "sharpmax/attention.h"
 #include "support/attention_normalizers.h"
 #include "support/attention_tolerance.h"
@@ -46,7 +46,7 @@ TEST_P(AttendAgainstOracle, ErrsAtMostTwiceAsMuchAsPlainFloat) {
     rows += static_cast<std::int64_t>(survey.rows.size());
     undecided += survey.undecided();
     Buffer wanted(DType::float64, problem.out_shape());
-    oracle::forward({problem.request, specification, problem.segments, wanted.output(), nullptr, 1});
+    sharpmax::oracle::forward({problem.request, specification, problem.segments, wanted.output(), nullptr, 1});
     const std::vector<double> plain = plain_forward(problem, specification, c.out_type);
     const double bound = 2.0 * largest_error(plain, wanted.values(), survey) +
                          survey.magnitudes.floor_of(survey.magnitudes.out);

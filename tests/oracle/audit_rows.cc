@@ -63,7 +63,8 @@ std::map<RowField, double> written_out(const std::vector<double>& scores) {
           {RowField::support, static_cast<double>(w.size())},
           {RowField::spread, top - least},
           {RowField::distance_outside, static_cast<double>(w.size() - 1 - outside_key)},
-          {RowField::near_outside, near}};
+          {RowField::near_outside, near},
+          {RowField::mass, 1.0}};
 }
 
 // Passes everything on to a RowWatch and checks what it kept of each block.
@@ -109,7 +110,21 @@ class CheckedWatch final : public model::AttentionObserver {
   int checked_ = 0;
 };
 
-std::vector<model::Token> some_tokens() {
+// ln of the sum of exp(score) of every head, in the last row of a block.
+struct LogPartitions final : model::AttentionObserver {
+  std::vector<double> log_partition;
+  const RowStatistics* wanted(const model::AttentionBlock&) override { return nullptr; }
+  void seen(const model::AttentionBlock& block) override {
+    for (std::int64_t head = 0; head < block.heads; ++head) {
+      double sum = 0;
+      for (std::int64_t key = 0; key < block.position + block.tokens; ++key)
+        sum += std::exp(score_of(block, head, block.tokens - 1, key));
+      log_partition.push_back(std::log(sum));
+    }
+  }
+};
+
+std::vector<model::Token> audited_tokens() {
   Random random(3);
   std::vector<model::Token> tokens;
   for (std::int64_t i = 0; i < kTokens; ++i) tokens.push_back(static_cast<model::Token>(random.size(0, 96)));
@@ -129,8 +144,51 @@ TEST(AuditRows, AreWhatTheWeightsWrittenOutSay) {
     audit::RowWatch watch(model.configuration(), block, {{1, 5, 40, 63, 64, 89}});
     CheckedWatch checked(watch);
     session.set_observer(&checked);
-    session.feed(some_tokens());
-    EXPECT_EQ(checked.checked(), 6 * 2 * 4 * 10) << "block " << block;
+    session.feed(audited_tokens());
+    EXPECT_EQ(checked.checked(), 6 * 2 * 4 * 11) << "block " << block;
+  }
+}
+
+// What a sink takes is missing from the mass; the rest of a row is of the weights over it, as softmax has them.
+TEST(AuditRows, MassIsWhatASinkLeaves) {
+  const Folder folder{"audit-rows-sink"};
+  TinyModel{.layers = 1, .context = 128}.write(folder / "m.gguf");
+  const model::Model model(folder / "m.gguf");
+  const std::vector<double> c = {0.0, 0.5, 20.0, 3000.0};
+  const auto rows_under = [&](const AnyNormalizer& normalizer) {
+    model::SessionSettings settings;
+    settings.normalizers.emplace(1, 4, normalizer);
+    model::Session session(model, settings);
+    audit::RowWatch watch(model.configuration(), session.block(), {{5, 40, 89}});
+    const model::Watching watching(session, watch);
+    session.feed(audited_tokens());
+    return watch.take(0);
+  };
+  const KeptRows plain = rows_under(Softmax{}), sunk = rows_under(Sink{.c = c});
+  const auto at = [](const KeptRows& rows, std::int64_t head, std::size_t i, RowField field) {
+    return rows.row(4, 0, head, i)[static_cast<std::size_t>(field)];
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(at(sunk, 0, i, RowField::mass), 1.0, 1e-6);
+    for (std::int64_t head = 1; head < 4; ++head) {
+      // Z / (c + Z), and peak = exp(largest) / Z: of no more keys than there are, so Z >= exp(largest) >= Z / n.
+      const double mass = at(sunk, head, i, RowField::mass);
+      EXPECT_GT(mass, 0.0);
+      EXPECT_LT(mass, 1.0);
+      EXPECT_NEAR(at(sunk, head, i, RowField::peak), at(plain, head, i, RowField::peak), 1e-5);
+      EXPECT_NEAR(at(sunk, head, i, RowField::entropy), at(plain, head, i, RowField::entropy), 1e-4);
+    }
+  }
+  // A row by itself: the mass of head 2 at the last position, from its log-partition.
+  LogPartitions probe;
+  model::SessionSettings settings;
+  settings.normalizers.emplace(1, 4, Sink{.c = c});
+  model::Session session(model, settings);
+  const model::Watching watching(session, probe);
+  session.feed(audited_tokens());
+  for (std::int64_t head = 0; head < 4; ++head) {
+    const double sum = std::exp(probe.log_partition[static_cast<std::size_t>(head)]);
+    EXPECT_NEAR(at(sunk, head, 2, RowField::mass), sum / (sum + c[static_cast<std::size_t>(head)]), 1e-5);
   }
 }
 

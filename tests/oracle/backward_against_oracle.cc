@@ -2,7 +2,7 @@
 // instruction set. Rows too close to a decision get d_out = 0, so that they add nothing to anything.
 #include <gtest/gtest.h>
 
-#include "attention/oracle.h"
+#include "attention/oracle/oracle.h"
 #include "sharpmax/attention.h"
 #include "sharpmax/error.h"
 #include "support/attention_normalizers.h"
@@ -11,7 +11,7 @@
 namespace sharpmax::test {
 namespace {
 
-double largest_error(const std::vector<double>& found, const std::vector<double>& wanted) {
+double largest_slope_error(const std::vector<double>& found, const std::vector<double>& wanted) {
   double worst = 0.0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const double error = std::abs(found[i] - wanted[i]);
@@ -20,7 +20,7 @@ double largest_error(const std::vector<double>& found, const std::vector<double>
   return worst;
 }
 
-bool runs(const std::string& normalizer, std::size_t case_index) {
+bool backward_runs(const std::string& normalizer, std::size_t case_index) {
   return takes_case(normalizer, case_index, 4) || (normalizer == "softmax" && case_index % 2 == 0);
 }
 
@@ -50,7 +50,7 @@ TEST_P(BackwardAgainstOracle, ErrsAtMostTwiceAsMuchAsPlainFloat) {
     const AttentionCase& c = attention_cases()[i];
     AnyNormalizer normalizer = normalizer_named(GetParam());
     const bool linear = normalizer.definition().needs_queries_and_keys;
-    if (!runs(GetParam(), i) || (linear && c.speaks_of_scores())) continue;
+    if (!backward_runs(GetParam(), i) || (linear && c.speaks_of_scores())) continue;
     if (c.heads > 2) normalizer = one_value_per_head(normalizer, c.heads);
     if (!has_backward(normalizer)) continue;
     SCOPED_TRACE(c.name + " under " + normalizer.text());
@@ -64,20 +64,20 @@ TEST_P(BackwardAgainstOracle, ErrsAtMostTwiceAsMuchAsPlainFloat) {
     GradientBuffers wanted(problem, specification, DType::float64), plain(problem, specification, DType::float64);
     const Saved nothing;
     const AttentionGradients wanted_view = wanted.view();
-    oracle::backward({problem.request, specification, problem.segments, problem.d_out().input(), wanted_view, nothing, 1});
+    sharpmax::oracle::backward({problem.request, specification, problem.segments, problem.d_out().input(), wanted_view, nothing, 1});
     PlainBackward(problem, specification, plain).run();
     const std::vector<std::byte> inputs = problem.input_bytes();
 
     const Magnitudes& m = survey.magnitudes;
     const auto bound = [&](const std::vector<double>& p, const std::vector<double>& w, double magnitude) {
-      return 2.0 * largest_error(p, w) + m.floor_of(magnitude);
+      return 2.0 * largest_slope_error(p, w) + m.floor_of(magnitude);
     };
     for_each_target([&](const std::string& target) {
       GradientBuffers found(problem, normalizer, DType::float32);
       attend_backward(problem.request, normalizer, problem.d_out().input(), found.view());
       const auto compare = [&](const char* what, const std::vector<double>& f, const std::vector<double>& p,
                                const std::vector<double>& w, double magnitude) {
-        EXPECT_LE(largest_error(f, w), bound(p, w, magnitude)) << what << " on " << target;
+        EXPECT_LE(largest_slope_error(f, w), bound(p, w, magnitude)) << what << " on " << target;
       };
       compare("query", found.query.values(), plain.query.values(), wanted.query.values(), m.query);
       compare("key", found.key.values(), plain.key.values(), wanted.key.values(), m.key);
@@ -113,11 +113,11 @@ TEST_P(BackwardAgainstOracle, WhatTheForwardSavedChangesNothingBeyondRounding) {
       GradientBuffers with(problem, normalizer, DType::float32), without(problem, normalizer, DType::float32);
       attend_backward(problem.request, normalizer, problem.d_out().input(), with.view(), saved);
       attend_backward(problem.request, normalizer, problem.d_out().input(), without.view());
-      EXPECT_LE(largest_error(with.query.values(), without.query.values()), m.floor_of(m.query)) << target;
-      EXPECT_LE(largest_error(with.key.values(), without.key.values()), m.floor_of(m.key)) << target;
-      EXPECT_LE(largest_error(with.value.values(), without.value.values()), m.floor_of(m.value)) << target;
-      EXPECT_LE(largest_error(with.bias.values(), without.bias.values()), m.floor_of(m.bias)) << target;
-      EXPECT_LE(largest_error(with.parameters, without.parameters), m.floor_of(m.parameters)) << target;
+      EXPECT_LE(largest_slope_error(with.query.values(), without.query.values()), m.floor_of(m.query)) << target;
+      EXPECT_LE(largest_slope_error(with.key.values(), without.key.values()), m.floor_of(m.key)) << target;
+      EXPECT_LE(largest_slope_error(with.value.values(), without.value.values()), m.floor_of(m.value)) << target;
+      EXPECT_LE(largest_slope_error(with.bias.values(), without.bias.values()), m.floor_of(m.bias)) << target;
+      EXPECT_LE(largest_slope_error(with.parameters, without.parameters), m.floor_of(m.parameters)) << target;
     });
   }
   EXPECT_EQ(cases, 2u);

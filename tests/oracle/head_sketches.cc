@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNear = 2e-5;  // float scores of some tens, and their weights
 
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
+std::size_t as_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Scores and weights of one head, written out: [query][key], a key that is not seen has weight 0.
 struct WrittenOut {
@@ -41,7 +41,7 @@ Row weighed(const AnyNormalizer& normalizer, const Row& scores) {
 
 class WritingWatch final : public model::AttentionObserver {
  public:
-  explicit WritingWatch(const model::Configuration& c) : c_(c), heads(to_size(c.layers * c.heads)) {}
+  explicit WritingWatch(const model::Configuration& c) : c_(c), heads(as_size(c.layers * c.heads)) {}
   const RowStatistics* wanted(const model::AttentionBlock&) override { return nullptr; }
   void seen(const model::AttentionBlock& block) override {
     for (std::int64_t head = 0; head < block.heads; ++head)
@@ -52,7 +52,7 @@ class WritingWatch final : public model::AttentionObserver {
   void write_row(const model::AttentionBlock& block, std::int64_t head, std::int64_t query) {
     const AttentionRequest& r = *block.request;
     const std::int64_t group = r.query.shape[1] / r.key.shape[1];
-    const std::int64_t window = c_.windows[to_size(block.layer)];
+    const std::int64_t window = c_.windows[as_size(block.layer)];
     const std::int64_t first = window > 0 ? std::max<std::int64_t>(0, query - window + 1) : 0;
     Row scores;
     for (std::int64_t key = first; key <= query; ++key) {
@@ -63,8 +63,8 @@ class WritingWatch final : public model::AttentionObserver {
       scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
     }
     Row weights = weighed(*block.normalizer, scores);
-    weights.insert(weights.begin(), to_size(first), 0.0);
-    WrittenOut& out = heads[to_size(block.layer * c_.heads + block.first_head + head)];
+    weights.insert(weights.begin(), as_size(first), 0.0);
+    WrittenOut& out = heads[as_size(block.layer * c_.heads + block.first_head + head)];
     out.scores.push_back(std::move(scores));
     out.weights.push_back(std::move(weights));
   }
@@ -96,8 +96,8 @@ void expect_map(const Sketches& found, const HeadSketch& head, const WrittenOut&
       double sum = 0;
       for (std::int64_t q = from; q < to; ++q)
         for (std::int64_t k = begin_of(column, n, size); k < begin_of(column + 1, n, size) && k <= q; ++k)
-          sum += wanted.weights[to_size(q)][to_size(k)];
-      const double cell = head.map[to_size(row * size + column)], mean = sum / static_cast<double>(to - from);
+          sum += wanted.weights[as_size(q)][as_size(k)];
+      const double cell = head.map[as_size(row * size + column)], mean = sum / static_cast<double>(to - from);
       EXPECT_NEAR(cell, mean, kNear * (1 + mean)) << "cell " << row << ", " << column;
       if (column > row) {
         EXPECT_EQ(cell, 0.0);
@@ -111,10 +111,10 @@ void expect_map(const Sketches& found, const HeadSketch& head, const WrittenOut&
 
 void expect_top_keys(const Sketches& found, const HeadSketch& head, const WrittenOut& wanted) {
   for (std::size_t i = 0; i < found.rows.size(); ++i) {
-    const Row& weights = wanted.weights[to_size(found.rows[i])];
+    const Row& weights = wanted.weights[as_size(found.rows[i])];
     Row sorted = weights;
     std::sort(sorted.rbegin(), sorted.rend());
-    for (std::size_t k = 0; k < to_size(kSketchKeys); ++k) {
+    for (std::size_t k = 0; k < as_size(kSketchKeys); ++k) {
       const std::int64_t key = head.top_keys[i * kSketchKeys + k];
       const double weight = head.top_weights[i * kSketchKeys + k];
       if (k >= sorted.size() || key < 0) {
@@ -123,7 +123,7 @@ void expect_top_keys(const Sketches& found, const HeadSketch& head, const Writte
       }
       // Of keys that are equal but for rounding, any.
       EXPECT_NEAR(weight, sorted[k], kNear * (1 + sorted[k])) << "query " << found.rows[i] << ", key " << key;
-      EXPECT_NEAR(weight, weights.at(to_size(key)), kNear * (1 + weight));
+      EXPECT_NEAR(weight, weights.at(as_size(key)), kNear * (1 + weight));
     }
   }
 }
@@ -132,7 +132,7 @@ void expect_scores(const HeadSketch& head, const WrittenOut& wanted) {
   Row sorted = wanted.scores.back();
   std::sort(sorted.begin(), sorted.end());
   EXPECT_EQ(head.keys, static_cast<std::int64_t>(sorted.size()));
-  ASSERT_EQ(head.scores.size(), to_size(kSketchQuantiles));
+  ASSERT_EQ(head.scores.size(), as_size(kSketchQuantiles));
   EXPECT_NEAR(head.scores.front(), sorted.front(), 1e-4);
   EXPECT_NEAR(head.scores.back(), sorted.back(), 1e-4);
   EXPECT_TRUE(std::is_sorted(head.scores.begin(), head.scores.end()));

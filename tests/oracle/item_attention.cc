@@ -15,9 +15,9 @@ namespace {
 using model::Token;
 
 // Computes every weight of the watched rows itself. Softmax with a beta a head.
-class WrittenOut : public model::AttentionObserver {
+class WrittenOutItems : public model::AttentionObserver {
  public:
-  WrittenOut(std::int64_t layers, std::int64_t heads, audit::WatchedRows rows)
+  WrittenOutItems(std::int64_t layers, std::int64_t heads, audit::WatchedRows rows)
       : heads_(heads),
         rows_(rows),
         weight(static_cast<std::size_t>(layers * heads)),
@@ -39,7 +39,7 @@ class WrittenOut : public model::AttentionObserver {
   void add(const model::AttentionBlock& block, std::int64_t head, std::int64_t t) {
     const AttentionRequest& r = *block.request;
     const std::int64_t group = block.heads / r.key.shape[1], keys = block.position + t + 1;
-    const double beta = block.normalizer->parameters()[0].of_head(0);
+    const double beta = block.normalizer->parameters()[0].of_head(head);
     std::vector<double> weights;
     double sum = 0;
     for (std::int64_t key = 0; key < keys; ++key) {
@@ -90,7 +90,7 @@ TEST(ItemAttentionOracle, WeightsOnTheItemAreThoseWrittenOut) {
     rows.end = static_cast<std::int64_t>(random.size(static_cast<std::size_t>(rows.first) + 1, 50));
     rows.item_begin = static_cast<std::int64_t>(random.size(0, 48));
     rows.item_end = static_cast<std::int64_t>(random.size(static_cast<std::size_t>(rows.item_begin) + 1, 50));
-    WrittenOut oracle(c.layers, c.heads, rows);
+    WrittenOutItems oracle(c.layers, c.heads, rows);
     audit::ItemAttention watched(c.layers, c.heads);
     watched.watch(rows);
     for (model::AttentionObserver* observer : {static_cast<model::AttentionObserver*>(&oracle),

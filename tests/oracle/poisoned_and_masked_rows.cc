@@ -2,17 +2,13 @@
 // behind a mask, a length or another document is never looked at.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "sharpmax/attention.h"
 #include "support/attention_normalizers.h"
 #include "support/attention_plain.h"
+#include "support/row.h"
 
 namespace sharpmax::test {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Types of every path: the oracle's own and the kernels'.
 constexpr DType kTypes[] = {DType::float64, DType::float32, DType::bfloat16, DType::float16};

@@ -102,7 +102,7 @@ std::vector<PlainMeasurement> plain_evaluation(const Head& trained, const Case& 
 
 // Kernels against specifications are the business of rows_against_oracle.cc, with bounds derived there: at
 // these spreads about 1e-5. What is mixed up here is wrong by far more than this.
-void expect_near(double found, double wanted, std::string_view what) {
+void expect_close(double found, double wanted, std::string_view what) {
   if (std::isnan(wanted)) {
     EXPECT_TRUE(std::isnan(found)) << what;
   } else {
@@ -125,11 +125,11 @@ void expect_same(const Measurement& m, const PlainMeasurement& plain, const Case
   EXPECT_EQ(
       m.hard_right_rule_right + m.hard_right_rule_wrong + m.hard_wrong_rule_right + m.hard_wrong_rule_wrong,
       m.sets);
-  expect_near(m.entropy, p.entropy, "entropy");
-  expect_near(m.peak_weight, p.peak_weight, "peak weight");
-  expect_near(m.right_weight, p.right_weight, "weight of the right item");
-  expect_near(m.temperature, p.temperature, "temperature");
-  expect_near(m.largest_peak_weight, p.largest_peak_weight, "largest peak weight");
+  expect_close(m.entropy, p.entropy, "entropy");
+  expect_close(m.peak_weight, p.peak_weight, "peak weight");
+  expect_close(m.right_weight, p.right_weight, "weight of the right item");
+  expect_close(m.temperature, p.temperature, "temperature");
+  expect_close(m.largest_peak_weight, p.largest_peak_weight, "largest peak weight");
   EXPECT_NEAR(m.spread, p.spread, 1e-10 * p.spread);
   EXPECT_NEAR(m.largest_spread, p.largest_spread, 1e-10 * p.largest_spread);
 }
@@ -161,7 +161,7 @@ TEST(RetrievalEvaluation, AgreesOnEveryInstructionSet) {
   });
 }
 
-std::vector<std::uint64_t> bits_of(const Evaluation& e) {
+std::vector<std::uint64_t> bits_of_evaluation(const Evaluation& e) {
   std::vector<std::uint64_t> all;
   for (const Measurement& m : e.measurements) {
     for (const std::int64_t count : {m.sets, m.right, m.ranked_first, m.hard_right_rule_right,
@@ -186,11 +186,11 @@ TEST(RetrievalEvaluation, IsBitwiseTheSameForAnyNumberOfThreads) {
                                       .normalizers = kSeveral,
                                       .heat_map_sets = 9,
                                       .progress = [&](std::int64_t done) { progress.push_back(done); }};
-      const auto one = bits_of(evaluate(head, request, {.threads = 1}));
+      const auto one = bits_of_evaluation(evaluate(head, request, {.threads = 1}));
       ASSERT_FALSE(progress.empty());
       EXPECT_EQ(progress.back(), 601);
       EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
-      for (const int threads : {2, 3}) EXPECT_EQ(one, bits_of(evaluate(head, request, {.threads = threads})));
+      for (const int threads : {2, 3}) EXPECT_EQ(one, bits_of_evaluation(evaluate(head, request, {.threads = threads})));
     }
   }
 }
@@ -201,7 +201,7 @@ TEST(RetrievalEvaluation, HowManyNormalizersAreWeighedAtOnceChangesNothing) {
   EvaluationPlan plan(head, request);
   const auto run = [&](std::int64_t group) {
     plan.group = group;
-    return bits_of({.measurements = BlockEvaluator(plan).run(0, 30, {}).sums});
+    return bits_of_evaluation({.measurements = BlockEvaluator(plan).run(0, 30, {}).sums});
   };
   const auto all = run(static_cast<std::int64_t>(kSeveral.size()));
   for (const std::int64_t group : {1, 4, 5}) EXPECT_EQ(run(group), all);

@@ -13,7 +13,7 @@
 namespace sharpmax::retrieval {
 namespace {
 
-Head random_head(test::Random& random, double size) {
+Head head_of_curves(test::Random& random, double size) {
   Head head;
   head.training.width = 24;
   head.training.classes = 4;
@@ -42,7 +42,7 @@ TEST(ScoreCurves, GiveTheScoresOfItemsTakenOneByOne) {
   constexpr double kEps = std::numeric_limits<double>::epsilon();
   double worst = 0.0, worst_direct = 0.0;
   test::for_each_seed(20, [&](test::Random& random) {
-    const Head head = random_head(random, random.log_uniform(0.3, 20.0));
+    const Head head = head_of_curves(random, random.log_uniform(0.3, 20.0));
     const FoldedHead folded(head);
     const ItemLayer layer(folded);
     const ScoreCurves curves(folded);
@@ -82,10 +82,10 @@ TEST(ScoreCurves, GiveTheScoresOfItemsTakenOneByOne) {
 
 TEST(ScoreCurves, AreNotUsedWhereItemsAreFewOrCurvesSteep) {
   test::Random random(1);
-  const FoldedHead gentle(random_head(random, 1.0));
+  const FoldedHead gentle(head_of_curves(random, 1.0));
   EXPECT_FALSE(ScoreCurves(gentle).worth_it(64));
   EXPECT_TRUE(ScoreCurves(gentle).worth_it(16'384));
-  const FoldedHead steep(random_head(random, 1e9));
+  const FoldedHead steep(head_of_curves(random, 1e9));
   EXPECT_FALSE(ScoreCurves(steep).worth_it(std::int64_t{1} << 28));
 }
 

@@ -2,16 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "sharpmax/attention.h"
 #include "support/attention_normalizers.h"
 #include "support/attention_plain.h"
+#include "support/row.h"
 
 namespace sharpmax::test {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(SoftCap, AnInfiniteScoreIsTheCapAndNeitherMasksNorPoisons) {
   constexpr double kCap = 1.5;

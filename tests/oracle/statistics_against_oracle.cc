@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "attention/oracle.h"
+#include "attention/oracle/oracle.h"
 #include "sharpmax/attention.h"
 #include "support/attention_normalizers.h"
 #include "support/attention_tolerance.h"
@@ -14,7 +14,7 @@ namespace {
 
 using PerRow = TensorView<double, 3>;
 
-bool runs(const std::string& normalizer, std::size_t case_index) {
+bool statistics_run(const std::string& normalizer, std::size_t case_index) {
   return takes_case(normalizer, case_index, 4) || (normalizer == "softmax" && case_index % 2 == 1) ||
          case_index < 2;
 }
@@ -30,12 +30,12 @@ class Comparison {
         wanted_(problem.make_statistics()->view),
         plain_(problem.make_statistics()->view) {
     Buffer out(DType::float64, problem.out_shape());
-    oracle::forward({problem.request, normalizer, problem.segments, out.output(), &wanted_, 1});
+    sharpmax::oracle::forward({problem.request, normalizer, problem.segments, out.output(), &wanted_, 1});
     plain_forward(problem, normalizer, DType::float32, &plain_);
     AttentionRequest request = problem.request;
     for_each_row(problem, [&](const RowIndex& at, KeyRange keys) {
-      oracle::Scratch scratch(request);
-      const oracle::WeighedRow row = oracle::weigh(request, normalizer, at, keys, scratch);
+      sharpmax::oracle::Scratch scratch(request);
+      const sharpmax::oracle::WeighedRow row = sharpmax::oracle::weigh(request, normalizer, at, keys, scratch);
       std::vector<double> weights(to_size(request.key.shape[2]), 0.0);
       for (std::size_t j = 0; j < row.weights.size(); ++j) weights[to_size(keys.begin) + j] = row.weights[j];
       weights_.push_back(std::move(weights));
@@ -190,7 +190,7 @@ TEST_P(StatisticsAgainstOracle, AreWhatTheDefinitionsSay) {
     const AttentionCase& c = attention_cases()[i];
     AnyNormalizer normalizer = normalizer_named(GetParam());
     const bool linear = normalizer.definition().needs_queries_and_keys;
-    if (!runs(GetParam(), i) || (linear && c.speaks_of_scores())) continue;
+    if (!statistics_run(GetParam(), i) || (linear && c.speaks_of_scores())) continue;
     if (c.heads > 2) normalizer = one_value_per_head(normalizer, c.heads);
     SCOPED_TRACE(c.name + " under " + normalizer.text());
     AttentionProblem problem(c);

@@ -21,7 +21,7 @@ def test_logits_are_those_of_transformers(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "llama, tied", "llama with heads wider than its width", "llama 3", "llama, yarn",
                                   "qwen2", "gemma", "gemma2 with the scale that GGUF files imply", "qwen3", "gemma3", "smollm3",
-                                  "ministral3", "olmo2", "olmo3", "granite", "phi3", "phi4-mini"])
+                                  "ministral3", "olmo2", "olmo3", "granite", "phi3", "phi4-mini", "qwen3moe", "gpt-oss"])
 def test_a_gguf_file_of_the_model_gives_the_same_logits_and_so_does_llama_cpp(name, tmp_path):
     tokens, wanted = make(name, tmp_path / "model")
     file = tmp_path / "model.gguf"

@@ -119,6 +119,39 @@ def torchs_gradients(dtype, tensors, d_out, causal, grouped, seed=None):
     return torch.autograd.grad(out, leaves, d_out.to(dtype))
 
 
+def products_in_sequence(left, right):
+    """left @ right in float32, every sum added up one product after the other, as a plain loop does. torch's own order, and
+    with it its error, depends on the machine."""
+    total = torch.zeros(*left.shape[:-1], right.shape[-1])
+    for i in range(left.shape[-1]):
+        total += left[..., :, i, None] * right[..., i, None, :]
+    return total
+
+
+def plain_gradients_in_sequence(tensors, d_out, causal, grouped, saving):
+    """The gradients in float32, written out; if saving, from the answer and the log-partition of scores in torch's order."""
+    query, key, value, d_out = (tensor.float() for tensor in (*tensors, d_out))
+    group = query.shape[1] // key.shape[1] if grouped else 1
+    key, value = (tensor.repeat_interleave(group, 1) for tensor in (key, value))
+    scale = query.shape[-1] ** -0.5
+    scores = products_in_sequence(query, key.transpose(-1, -2)) * scale
+    seen = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    unseen = ~(seen.tril() if causal else seen)
+    scores = scores.masked_fill(unseen, float("-inf"))
+    weights = torch.softmax(scores, -1)
+    d_weights = products_in_sequence(d_out, value.transpose(-1, -2))
+    row = (d_weights * weights).sum(-1, keepdim=True)
+    if saving:
+        before = (query @ key.transpose(-1, -2) * scale).masked_fill(unseen, float("-inf"))
+        out = torch.softmax(before, -1) @ value
+        weights = (scores - before.double().logsumexp(-1, keepdim=True)).exp().float()
+        row = products_in_sequence(d_out[..., None, :], out[..., None])[..., 0]
+    d_scores = weights * (d_weights - row) * scale
+    d_key = products_in_sequence(d_scores.transpose(-1, -2), query)
+    d_value = products_in_sequence(weights.transpose(-1, -2), d_out)
+    return (products_in_sequence(d_scores, key), *(d.unflatten(1, (-1, group)).sum(2) for d in (d_key, d_value)))
+
+
 def plain_gradients_from_saved(tensors, d_out, causal, grouped, seed):
     """The same in float32, by a backward that has the answer and not the weights."""
     query, key, value = leaves = differentiable(torch.float32, *tensors)
@@ -148,6 +181,7 @@ def test_gradients_agree_for_every_shape_and_type(shape, causal, dtype, saving):
     grouped = shape[1] != shape[2]
     exact = torchs_gradients(torch.float64, tensors, d_out, causal, grouped)
     plains = [torchs_gradients(torch.float32, tensors, d_out, causal, grouped, seed) for seed in range(SHUFFLES)]
+    plains.append(plain_gradients_in_sequence(tensors, d_out, causal, grouped, saving))
     if saving:
         plains += [plain_gradients_from_saved(tensors, d_out, causal, grouped, seed) for seed in range(SHUFFLES)]
     options = {"is_causal": causal, "enable_gqa": grouped}

@@ -13,14 +13,18 @@ LAYER = {
     "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
 }
+LAYER |= {"mlp.gate": "ffn_gate_inp", "mlp.experts.gate_proj": "ffn_gate_exps", "mlp.experts.up_proj": "ffn_up_exps",
+          "mlp.experts.down_proj": "ffn_down_exps"}
 LAYER |= {"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
           "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up"}
 NORMS_AFTER = LAYER | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
                        "post_feedforward_layernorm": "post_ffw_norm"}
+GPT_OSS = LAYER | {"post_attention_layernorm": "post_attention_norm", "mlp.router": "ffn_gate_inp",
+                   "self_attn.sinks": "attn_sinks"}
 GPT2 = {"attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down",
         "ln_1": "attn_norm", "ln_2": "ffn_norm"}
 # config.json's model_type where GGUF's architecture has another name.
-ARCHITECTURES = {"gemma3_text": "gemma3", "ministral3": "mistral3", "olmo3": "olmo2"}
+ARCHITECTURES = {"gemma3_text": "gemma3", "ministral3": "mistral3", "olmo3": "olmo2", "qwen3_moe": "qwen3moe", "gpt_oss": "gpt-oss"}
 INTERLEAVED = ("llama", "smollm3", "ministral3", "granite")
 WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
          "transformer.wte": "token_embd", "transformer.wpe": "position_embd", "transformer.ln_f": "output_norm"}
@@ -32,7 +36,7 @@ def new_name(name, kind):
         return f"{WHOLE[part]}.{suffix}"
     _, _, layer, rest = part.split(".", 3)
     names = {"gpt2": GPT2, "gemma2": NORMS_AFTER, "gemma3_text": NORMS_AFTER, "olmo2": NORMS_AFTER,
-             "olmo3": NORMS_AFTER}.get(kind, LAYER)
+             "olmo3": NORMS_AFTER, "gpt_oss": GPT_OSS}.get(kind, LAYER)
     return f"blk.{layer}.{names[rest]}.{suffix}"
 
 
@@ -131,7 +135,7 @@ def add_sizes(writer, config):
     if config["model_type"] == "gemma2":
         writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
         writer.add_final_logit_softcapping(config["final_logit_softcapping"])
-    if config["model_type"] in ("gemma2", "gemma3_text", "olmo3"):
+    if config["model_type"] in ("gemma2", "gemma3_text", "olmo3", "gpt_oss"):
         writer.add_sliding_window(config["sliding_window"])
     if config["model_type"] == "olmo3":
         writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config["layer_types"]])
@@ -143,19 +147,51 @@ def add_sizes(writer, config):
     add_rope(writer, config)
 
 
-def write(folder, file, tensors_per_file=0):
-    """With tensors_per_file, several files: FILE-00001-of-0000N.gguf and the others beside it."""
+def stacked(weights):
+    """One tensor for all experts of a layer, as GGUF files have them: gpt-oss's gate and up apart and by output."""
+    found, experts = {}, {}
+    for name, weight in weights.items():
+        start, _, rest = name.partition(".experts.")
+        if not rest:
+            found[name if not name.endswith("sinks") else name + ".weight"] = weight
+        elif rest.split(".")[0].isdigit():
+            number, part = rest.split(".", 1)
+            experts.setdefault(f"{start}.experts.{part}", {})[int(number)] = weight
+        elif rest in ("gate_up_proj", "gate_up_proj_bias"):
+            for part, offset in (("gate_proj", 0), ("up_proj", 1)):
+                half = weight[..., offset::2]
+                suffix = "bias" if rest.endswith("bias") else "weight"
+                found[f"{start}.experts.{part}.{suffix}"] = half if suffix == "bias" else half.swapaxes(1, 2)
+        else:
+            part, _, bias = rest.partition("_proj")
+            found[f"{start}.experts.{part}_proj.{'bias' if bias else 'weight'}"] = weight if bias else weight.swapaxes(1, 2)
+    return found | {name: numpy.stack([each[i] for i in range(len(each))]) for name, each in experts.items()}
+
+
+def add_experts(writer, config):
+    writer.add_expert_count(config.get("num_experts") or config["num_local_experts"])
+    writer.add_expert_used_count(config["num_experts_per_tok"])
+    writer.add_expert_feed_forward_length(config.get("moe_intermediate_size") or config["intermediate_size"])
+
+
+def write(folder, file, tensors_per_file=0, experts_as=None):
+    """With tensors_per_file, several files: FILE-00001-of-0000N.gguf and the others beside it. experts_as: a quantized type."""
     config = json.loads((folder / "config.json").read_text())
     writer = gguf.GGUFWriter(file, ARCHITECTURES.get(config["model_type"], config["model_type"]),
                              split_max_tensors=tensors_per_file)
     add_sizes(writer, config)
     writer.add_vocab_size(config["vocab_size"])
     writer.add_tokenizer_model("no_vocab")
-    for name, weight in safetensors.numpy.load_file(folder / "model.safetensors").items():
+    if "num_experts_per_tok" in config:
+        add_experts(writer, config)
+    for name, weight in stacked(safetensors.numpy.load_file(folder / "model.safetensors")).items():
         if name == "lm_head.weight" and config.get("tie_word_embeddings"):
             continue
-        weight = converted(name, weight, config)
-        writer.add_tensor(new_name(name, config["model_type"]), numpy.ascontiguousarray(weight, numpy.float32))
+        weight = numpy.ascontiguousarray(converted(name, weight, config), numpy.float32)
+        if experts_as and ".experts." in name and name.endswith("weight"):
+            writer.add_tensor(new_name(name, config["model_type"]), gguf.quantize(weight, experts_as), raw_dtype=experts_as)
+        else:
+            writer.add_tensor(new_name(name, config["model_type"]), weight)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

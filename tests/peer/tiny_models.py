@@ -23,6 +23,11 @@ DEEPER = LLAMA | dict(num_hidden_layers=5)
 SPECIAL = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # the defaults lie beyond the vocabulary
 MINISTRAL = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16,
              "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.3}
+EXPERTS = dict(num_experts=7, num_experts_per_tok=3, moe_intermediate_size=40)
+# Widths of whole blocks of MXFP4.
+GPT_OSS = dict(vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=6,
+               num_key_value_heads=2, head_dim=16, max_position_embeddings=64, num_local_experts=5, num_experts_per_tok=2,
+               sliding_window=7, pad_token_id=0, bos_token_id=1, eos_token_id=2)
 
 
 def rope(**words):
@@ -84,6 +89,12 @@ MODELS = {
         **LLAMA, **SPECIAL, head_dim=8, original_max_position_embeddings=24, tie_word_embeddings=True, rope_parameters={
             "rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.75,
             "short_factor": [1.0, 1.2, 1.5], "long_factor": [1.1, 3.0, 7.0]}),
+    "qwen3moe": transformers.Qwen3MoeConfig(**LLAMA, head_dim=16, **EXPERTS, norm_topk_prob=True),
+    "qwen3moe with a dense layer, weighed over all experts": transformers.Qwen3MoeConfig(
+        **LLAMA, head_dim=16, **EXPERTS, norm_topk_prob=False, mlp_only_layers=[1]),
+    "gpt-oss": transformers.GptOssConfig(
+        **GPT_OSS, rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "truncate": False,
+                                    "original_max_position_embeddings": 16}),
 }
 
 
@@ -95,7 +106,11 @@ def make(name, folder, length=LENGTH):
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
     with torch.no_grad():
         for part, weight in model.named_parameters():
-            if weight.ndim == 1:
+            if part.endswith("sinks"):
+                weight.copy_(1.5 * torch.randn_like(weight))
+            elif part.endswith(("proj_bias", "router.bias")):  # of experts, which are not made small
+                weight.copy_(0.3 * torch.randn_like(weight))
+            elif weight.ndim == 1:
                 weight += 0.3 * torch.randn_like(weight)
             else:
                 weight.copy_(torch.randn_like(weight) / weight.shape[-1] ** 0.5 * (3 if "embed" in part else 1.5))

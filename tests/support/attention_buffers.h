@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "attention/elements.h"
+#include "attention/oracle/elements.h"
 #include "base/random.h"
 #include "sharpmax/statistics.h"
 #include "sharpmax/tensor.h"

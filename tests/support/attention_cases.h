@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "attention/kernels.h"
+#include "attention/rows/call.h"
 #include "sharpmax/attention.h"
 #include "support/attention_buffers.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "attention/kernels.h"
-#include "attention/oracle.h"
+#include "attention/rows/call.h"
+#include "attention/oracle/oracle.h"
 #include "normalizer/definition.h"
 #include "support/attention_cases.h"
 
@@ -30,25 +30,25 @@ void for_each_row(const AttentionProblem& problem, const F& row) {
   const Extents<4>& shape = problem.request.query.shape;
   for (std::int64_t b = 0; b < shape[0]; ++b) {
     for (std::int64_t h = 0; h < shape[1]; ++h) {
-      oracle::SegmentCursor cursor(problem.segments, b);
+      sharpmax::oracle::SegmentCursor cursor(problem.segments, b);
       for (std::int64_t q = 0; q < shape[2]; ++q) row(RowIndex{b, h, q}, cursor.visible(q));
     }
   }
 }
 
-inline oracle::WeighedRow plain_weigh(const AttentionRequest& request, const AnyNormalizer& normalizer,
-                                      const RowIndex& at, KeyRange keys, oracle::Scratch& scratch) {
+inline sharpmax::oracle::WeighedRow plain_weigh(const AttentionRequest& request, const AnyNormalizer& normalizer,
+                                      const RowIndex& at, KeyRange keys, sharpmax::oracle::Scratch& scratch) {
   const bool linear = normalizer.definition().needs_queries_and_keys;
   const float scale = linear ? 1.0f : static_cast<float>(scale_of(request));
   const auto map = [&](std::span<double> row) {
-    for (double& x : row) x = linear ? static_cast<float>(oracle::feature_map(x)) : x;
+    for (double& x : row) x = linear ? static_cast<float>(sharpmax::oracle::feature_map(x)) : x;
   };
   const std::span<double> scores = std::span(scratch.scores).first(to_size(keys.end - keys.begin));
   const std::span<double> weights = std::span(scratch.weights).first(scores.size());
   read_row(request.query, at, scratch.query);
   map(scratch.query);
   for (std::size_t j = 0; j < scores.size(); ++j) {
-    read_row(request.key, oracle::key_row(request, at, keys.begin, j), scratch.key);
+    read_row(request.key, sharpmax::oracle::key_row(request, at, keys.begin, j), scratch.key);
     map(scratch.key);
     scores[j] = scale * static_cast<float>(float_dot(scratch.query, scratch.key));
     scratch.cap_slopes[j] = 1.0;
@@ -59,7 +59,7 @@ inline oracle::WeighedRow plain_weigh(const AttentionRequest& request, const Any
       scores[j] = cap * t;
     }
   }
-  oracle::add_bias_and_mask(request, at, keys.begin, scores, scratch.bias);
+  sharpmax::oracle::add_bias_and_mask(request, at, keys.begin, scores, scratch.bias);
   round_to_float(scores);
   const RowFacts facts = weigh_row(normalizer, to_size(at.head), scores, weights);
   round_to_float(weights);
@@ -70,18 +70,18 @@ inline oracle::WeighedRow plain_weigh(const AttentionRequest& request, const Any
 inline std::vector<double> plain_forward(const AttentionProblem& problem, const AnyNormalizer& normalizer,
                                          DType out_type, const RowStatistics* statistics = nullptr) {
   const AttentionRequest& request = problem.request;
-  oracle::Scratch scratch(request);
+  sharpmax::oracle::Scratch scratch(request);
   std::vector<double> all;
-  const oracle::HeadSize size{request.query.shape[2], request.key.shape[2]};
+  const sharpmax::oracle::HeadSize size{request.query.shape[2], request.key.shape[2]};
   for (std::int64_t b = 0; statistics != nullptr && b < request.query.shape[0]; ++b) {
-    for (std::int64_t h = 0; h < request.query.shape[1]; ++h) oracle::clear_sums(*statistics, b, h);
+    for (std::int64_t h = 0; h < request.query.shape[1]; ++h) sharpmax::oracle::clear_sums(*statistics, b, h);
   }
   for_each_row(problem, [&](const RowIndex& at, KeyRange keys) {
-    const oracle::WeighedRow row = plain_weigh(request, normalizer, at, keys, scratch);
+    const sharpmax::oracle::WeighedRow row = plain_weigh(request, normalizer, at, keys, scratch);
     std::vector<float> out(scratch.out.size());
     for (std::size_t j = 0; j < row.weights.size(); ++j) {
-      if (row.scores[j] == oracle::kMasked) continue;
-      read_row(request.value, oracle::key_row(request, at, keys.begin, j), scratch.value);
+      if (row.scores[j] == sharpmax::oracle::kMasked) continue;
+      read_row(request.value, sharpmax::oracle::key_row(request, at, keys.begin, j), scratch.value);
       for (std::size_t c = 0; c < out.size(); ++c) {
         out[c] += static_cast<float>(row.weights[j]) * static_cast<float>(scratch.value[c]);
       }
@@ -89,7 +89,7 @@ inline std::vector<double> plain_forward(const AttentionProblem& problem, const 
     for (const float x : out) {
       all.push_back(with_type_of(out_type, [&]<class T>(T) { return to_double(from_double<T>(x)); }));
     }
-    if (statistics != nullptr) oracle::record_row(*statistics, at, size, row, scratch.order);
+    if (statistics != nullptr) sharpmax::oracle::record_row(*statistics, at, size, row, scratch.order);
   });
   return all;
 }
@@ -144,13 +144,13 @@ class PlainBackward {
   }
 
   void row(const RowIndex& at, KeyRange keys) {
-    const oracle::WeighedRow row = plain_weigh(request_, normalizer_, at, keys, scratch_);
+    const sharpmax::oracle::WeighedRow row = plain_weigh(request_, normalizer_, at, keys, scratch_);
     read_row(problem_.d_out().input(), at, scratch_.out);
     const std::size_t n = row.weights.size();
     std::vector<double> d_weights(n), d_scores(n), d_parameters(normalizer_.parameters().size());
     for (std::size_t j = 0; j < n; ++j) {
-      if (row.scores[j] == oracle::kMasked) continue;
-      const RowIndex key = oracle::key_row(request_, at, keys.begin, j);
+      if (row.scores[j] == sharpmax::oracle::kMasked) continue;
+      const RowIndex key = sharpmax::oracle::key_row(request_, at, keys.begin, j);
       read_row(request_.value, key, scratch_.value);
       d_weights[j] = float_dot(scratch_.out, scratch_.value);
       for (std::size_t c = 0; c < scratch_.value.size(); ++c) {
@@ -165,22 +165,22 @@ class PlainBackward {
     through_scores(at, row, d_scores);
   }
 
-  void through_scores(const RowIndex& at, const oracle::WeighedRow& row, std::span<const double> d_scores) {
+  void through_scores(const RowIndex& at, const sharpmax::oracle::WeighedRow& row, std::span<const double> d_scores) {
     const bool linear = normalizer_.definition().needs_queries_and_keys;
     const double scale = linear ? 1.0 : static_cast<float>(scale_of(request_));
     std::vector<double> query(scratch_.query.size());
     read_row(request_.query, at, query);
     for (std::size_t j = 0; j < d_scores.size(); ++j) {
-      if (row.scores[j] == oracle::kMasked) continue;
-      const RowIndex key = oracle::key_row(request_, at, row.keys.begin, j);
+      if (row.scores[j] == sharpmax::oracle::kMasked) continue;
+      const RowIndex key = sharpmax::oracle::key_row(request_, at, row.keys.begin, j);
       read_row(request_.key, key, scratch_.key);
       const double d = static_cast<float>(scale * scratch_.cap_slopes[j] * d_scores[j]);
       for (std::size_t c = 0; c < query.size(); ++c) {
         const double k = scratch_.key[c];
         add(into_.query, {at.batch, at.head, at.row, static_cast<std::int64_t>(c)},
-            d * (linear ? oracle::feature_map(k) * oracle::feature_map_slope(query[c]) : k));
+            d * (linear ? sharpmax::oracle::feature_map(k) * sharpmax::oracle::feature_map_slope(query[c]) : k));
         add(into_.key, {key.batch, key.head, key.row, static_cast<std::int64_t>(c)},
-            d * scratch_.query[c] * (linear ? oracle::feature_map_slope(k) : 1.0));
+            d * scratch_.query[c] * (linear ? sharpmax::oracle::feature_map_slope(k) : 1.0));
       }
       if (into_.bias.bytes().empty()) continue;
       Extents<4> place = {at.batch, at.head, at.row, key.row};
@@ -193,7 +193,7 @@ class PlainBackward {
   const AttentionRequest& request_;
   const AnyNormalizer& normalizer_;
   GradientBuffers& into_;
-  oracle::Scratch scratch_;
+  sharpmax::oracle::Scratch scratch_;
 };
 
 }  // namespace sharpmax::test

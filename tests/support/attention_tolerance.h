@@ -94,12 +94,12 @@ inline double decision_gap(const Rule& rule, Decision decision, const std::vecto
 
 // What float can be expected to get a row's scores right to: each of d roundings of a sum of products
 // errs by u of it at random, so sqrt(d) of them add up; four standard deviations.
-inline double score_error(const AttentionRequest& request, const RowIndex& at, const oracle::WeighedRow& row,
-                          oracle::Scratch& scratch) {
+inline double score_error(const AttentionRequest& request, const RowIndex& at, const sharpmax::oracle::WeighedRow& row,
+                          sharpmax::oracle::Scratch& scratch) {
   double largest = 0.0;
   for (std::size_t j = 0; j < row.scores.size(); ++j) {
-    if (row.scores[j] == oracle::kMasked) continue;
-    read_row(request.key, oracle::key_row(request, at, row.keys.begin, j), scratch.key);
+    if (row.scores[j] == sharpmax::oracle::kMasked) continue;
+    read_row(request.key, sharpmax::oracle::key_row(request, at, row.keys.begin, j), scratch.key);
     double sum = 0.0;
     for (std::size_t c = 0; c < scratch.key.size(); ++c) sum += std::abs(scratch.key[c] * scratch.query[c]);
     largest = std::max(largest, std::abs(scale_of(request)) * sum + std::abs(row.scores[j]));
@@ -138,11 +138,11 @@ class ProblemSurvey {
 
  private:
   void survey(const RowIndex& at, KeyRange keys, Decision decision, std::span<const double> gaps) {
-    const oracle::WeighedRow row = oracle::weigh(request_, normalizer_, at, keys, scratch_);
+    const sharpmax::oracle::WeighedRow row = sharpmax::oracle::weigh(request_, normalizer_, at, keys, scratch_);
     RowVerdict verdict{.at = at};
     std::vector<double> scores, weights;
     for (std::size_t j = 0; j < row.scores.size(); ++j) {
-      if (row.scores[j] == oracle::kMasked) continue;
+      if (row.scores[j] == sharpmax::oracle::kMasked) continue;
       scores.push_back(row.scores[j]);
       weights.push_back(row.weights[j]);
     }
@@ -167,15 +167,15 @@ class ProblemSurvey {
     return true;
   }
 
-  void measure(const RowIndex& at, const oracle::WeighedRow& row) {
+  void measure(const RowIndex& at, const sharpmax::oracle::WeighedRow& row) {
     const double beta = std::isfinite(row.facts.temperature) ? std::abs(row.facts.temperature) : 1.0;
     read_row(problem_.d_out().input(), at, scratch_.out);
     const std::size_t n = row.weights.size();
     std::vector<double> d_weights(n), products(n), d_scores(n);
     double out = 0.0, mass = 0.0, mean_product = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
-      if (row.scores[j] == oracle::kMasked) continue;
-      const RowIndex key = oracle::key_row(request_, at, row.keys.begin, j);
+      if (row.scores[j] == sharpmax::oracle::kMasked) continue;
+      const RowIndex key = sharpmax::oracle::key_row(request_, at, row.keys.begin, j);
       read_row(request_.value, key, scratch_.value);
       for (std::size_t c = 0; c < scratch_.value.size(); ++c) {
         d_weights[j] += scratch_.out[c] * scratch_.value[c];
@@ -195,8 +195,8 @@ class ProblemSurvey {
     const double scale = normalizer_.definition().needs_queries_and_keys ? 1.0 : std::abs(scale_of(request_));
     double query = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
-      if (row.scores[j] == oracle::kMasked) continue;
-      const RowIndex key = oracle::key_row(request_, at, row.keys.begin, j);
+      if (row.scores[j] == sharpmax::oracle::kMasked) continue;
+      const RowIndex key = sharpmax::oracle::key_row(request_, at, row.keys.begin, j);
       read_row(request_.key, key, scratch_.key);
       const double parts = std::abs(d_scores[j]) + beta * std::abs(row.weights[j]) * (products[j] + mean_product);
       const double through_cap = scale * scratch_.cap_slopes[j] * parts;
@@ -226,7 +226,7 @@ class ProblemSurvey {
   const AttentionProblem& problem_;
   const AttentionRequest& request_;
   const AnyNormalizer& normalizer_;
-  oracle::Scratch scratch_;
+  sharpmax::oracle::Scratch scratch_;
   std::vector<double> key_sums_, value_sums_, parameter_sums_;
 };
 

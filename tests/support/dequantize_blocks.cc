@@ -16,7 +16,7 @@ namespace {
 using namespace sharpmax::model;
 
 std::optional<TensorType> type_from(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(TensorType::q6_k); ++i)
+  for (int i = 0; i < kTensorTypes; ++i)
     if (name_of(static_cast<TensorType>(i)) == name) return static_cast<TensorType>(i);
   return std::nullopt;
 }

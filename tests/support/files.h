@@ -14,6 +14,10 @@
 
 namespace sharpmax::test {
 
+// The folder of the sources, in a file that CMake writes: as a definition for every unit it would keep a build of another
+// clone from finding these objects in the compiler's cache.
+std::filesystem::path source_folder();
+
 // A folder of this process's own, gone with the object.
 class Folder {
  public:

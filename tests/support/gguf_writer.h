@@ -29,7 +29,7 @@ class GgufWriter {
   using Type = model::GgufType;
 
   // The numbers of the types that tests write.
-  enum Tensor : std::uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q3_k = 11, q4_k = 12, i32 = 26 };
+  enum Tensor : std::uint32_t { f32 = 0, f16 = 1, q4_0 = 2, q4_k = 12, iq2_s = 22, i32 = 26 };
 
   std::string magic = "GGUF";
   std::uint32_t version = 3;

@@ -15,6 +15,7 @@
 namespace sharpmax::test {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kEps = std::numeric_limits<double>::epsilon();
 
 struct Weighed {

@@ -40,9 +40,11 @@ class GuardedBytes {
 };
 
 inline const std::vector<model::TensorType>& every_tensor_type() {
-  using enum model::TensorType;
-  static const std::vector<model::TensorType> all = {f32,  f16,  bf16, q8_0, q4_0, q4_1,
-                                                     q5_0, q5_1, q4_k, q5_k, q6_k};
+  static const std::vector<model::TensorType> all = [] {
+    std::vector<model::TensorType> list;
+    for (int i = 0; i < model::kTensorTypes; ++i) list.push_back(static_cast<model::TensorType>(i));
+    return list;
+  }();
   return all;
 }
 
@@ -53,6 +55,8 @@ inline std::vector<std::size_t> scale_offsets(model::TensorType type) {
     case q8_0:
     case q4_0:
     case q5_0:
+    case iq4_nl:
+    case iq4_xs:
       return {0};
     case q4_1:
     case q5_1:
@@ -61,6 +65,10 @@ inline std::vector<std::size_t> scale_offsets(model::TensorType type) {
       return {0, 2};
     case q6_k:
       return {208};
+    case q2_k:
+      return {80, 82};
+    case q3_k:
+      return {108};
     default:
       return {};
   }
@@ -81,11 +89,14 @@ inline void draw_weights(model::TensorType type, Random& random, GuardedBytes& b
       put(block, to_float16(value).bits);
     } else if (type == bf16) {
       put(block, to_bfloat16(value).bits);
+    } else if (type == f8_e4m3) {
+      block[0] = static_cast<std::byte>(random.size(0, 255) & ~0x08);  // not all ones, which is not a number
     } else {
       for (std::size_t b = 0; b < size; ++b) block[b] = static_cast<std::byte>(random.size(0, 255));
       for (const std::size_t offset : scale_offsets(type)) {
         put(block + offset, to_float16(static_cast<float>(random.normal()) / 16).bits);
       }
+      if (type == mxfp4) block[0] = static_cast<std::byte>(random.size(118, 130));
     }
   }
 }

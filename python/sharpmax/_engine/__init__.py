@@ -10,6 +10,7 @@ from ._model import Model, load_model
 from ._perplexity import PerplexityResult
 from ._result import Result, load_result, report
 from ._retrieve import RetrievalResult
+from ._status import RunStatus
 from ._tables import Table
 from ._train import TrainResult
 from ._verbs import audit, bound, fit, fix, generate, inspect, perplexity, retrieve, train
@@ -28,6 +29,7 @@ __all__ = [
     "ProbeResult",
     "Result",
     "RetrievalResult",
+    "RunStatus",
     "Table",
     "TrainResult",
     "audit",

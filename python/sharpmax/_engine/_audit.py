@@ -1,4 +1,4 @@
-"""What sharpmax.audit() returns: every head of a model, and where it goes blunt."""
+"""Result of sharpmax.audit(): every head of a model, and where it goes blunt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tables import Table
 class _OfAModel(ReportedResult):
     @property
     def model(self) -> typing.Dict[str, typing.Any]:
-        """What was read: file, architecture, layers, heads ..."""
+        """The model that was read: file, architecture, layers, heads ..."""
         return self.data["settings"]["model"]
 
     def _grid(self, values: typing.Sequence[typing.Any], dtype: typing.Any) -> np.ndarray:
@@ -31,7 +31,7 @@ class AuditResult(_OfAModel):
 
     @property
     def heads(self) -> typing.List[typing.Dict[str, typing.Any]]:
-        """One dict a head, by layer: layer, head, kind, entropy_slope, blunting, and for each statistic (entropy, peak,
+        """One dict per head, by layer: layer, head, kind, entropy_slope, blunting, and for each statistic (entropy, peak,
         first, support, spread ...) its median and quartiles at every length."""
         return self.data["attention"]["heads"]
 
@@ -80,7 +80,7 @@ class AnalysisResult(_OfAModel):
 
     @property
     def findings(self) -> typing.List[typing.Dict[str, typing.Any]]:
-        """One dict a claim of the paper: name, claim, holds (None: cannot be told), found, rule, figures."""
+        """One dict per claim of the paper: name, claim, holds (None: undecided), found, rule, figures."""
         return self.data["analysis"]["findings"]
 
     @property
@@ -90,7 +90,7 @@ class AnalysisResult(_OfAModel):
         return {name: self.data["analysis"][name] for name in names if name in self.data["analysis"]}
 
     def table(self) -> Table:
-        words = {True: "holds", False: "does not hold", None: "cannot be told"}
+        words = {True: "holds", False: "does not hold", None: "undecided"}
         rows = [[f["name"], words[f["holds"]], f["found"]] for f in self.findings]
         return Table(["claim", "", "found"], typing.cast(typing.Any, rows), "What the paper claims, on this model")
 

@@ -1,4 +1,4 @@
-"""What sharpmax.bound() returns: how sharp attention can be at all."""
+"""Result of sharpmax.bound(): how sharp attention can be at all."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class BoundResult(ReportedResult):
 
 @results_of("sharpmax.bound.model/1")
 class ModelBoundResult(ReportedResult):
-    """What the weights of a model prove of its heads, whatever the text."""
+    """Bounds of the heads of a model that its weights prove for every text."""
 
     @property
     def heads(self) -> typing.List[typing.Dict[str, typing.Any]]:
-        """One dict a head, with layer, head, spread (the most that scores can lie apart), log10_length (from
+        """One dict per head, with layer, head, spread (the most that scores can lie apart), log10_length (from
         10**that tokens on no key has the weight `peak`) and more."""
         return self.data["heads"]
 

@@ -24,7 +24,7 @@ _TYPES = {
 
 
 class Verb(typing.NamedTuple):
-    """What the fields do not say of a verb."""
+    """Facts about a verb that its fields do not have."""
 
     name: str
     job: str  # as _core knows it
@@ -35,12 +35,13 @@ class Verb(typing.NamedTuple):
 
 
 VERBS = (
-    Verb("retrieve", "retrieve", "RetrievalResult", (), (), """\
+    Verb("retrieve", "retrieve", "typing.Union[RetrievalResult, RunStatus]", (), (), """\
         Trains one attention head to name the class of the largest of at most 16 items, tests it on many more under
         every normalizer, and reports why it fails or holds.
 
         Everything is kept in the directory of the run as it comes. A run that was interrupted goes on with
-        ``resume=True`` to the same results, and a finished one is read back.
+        ``resume=True`` to the same results, and a finished one is read back. Any number of processes may work on one
+        run with ``join=True``; ``status=True`` returns a RunStatus, which says who works on what.
 
         >>> import sharpmax, tempfile
         >>> run = sharpmax.retrieve(arms="paper", steps=50, sizes=[16, 64], sets_scale=0.01,
@@ -86,12 +87,13 @@ VERBS = (
     Verb("generate", "run", "GenerateResult", ("model", "prompt"), ("model",), """\
         Lets a model continue a prompt, under any normalizer. `Model.stream()` returns the text as it comes.
         """),
-    Verb("train", "train", "TrainResult", ("task",), ("task",), """\
+    Verb("train", "train", "typing.Union[TrainResult, RunStatus]", ("task",), ("task",), """\
         Trains small transformers on a task that grows, on at most 16 items, and tests the same weights on many more
         under every normalizer.
 
         Everything is kept in the directory of the run as it comes. A run that was interrupted goes on with
-        ``resume=True`` to the same results.
+        ``resume=True`` to the same results. Any number of processes may work on one run with ``join=True``;
+        ``status=True`` returns a RunStatus, which says who works on what.
 
         >>> import sharpmax, tempfile
         >>> run = sharpmax.train("lookup", arms="softmax", keys=80, values=4, width=16, head_width=8, steps=20,
@@ -169,6 +171,7 @@ from ._inspect import InspectResult
 from ._perplexity import PerplexityResult
 from ._progress import Progress
 from ._retrieve import RetrievalResult
+from ._status import RunStatus
 from ._train import TrainResult
 from ._verb import ModelLike, NormalizerLike, NormalizerTable, Path
 '''

@@ -1,4 +1,4 @@
-"""What sharpmax.fit() returns: adaptive temperature refitted to a trained head."""
+"""Result of sharpmax.fit(): adaptive temperature refitted to a trained head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sharpmax.fix() returns: normalizers tried on a real model."""
+"""Result of sharpmax.fix(): normalizers tried on a real model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._tables import Table
 
 @results_of("sharpmax.fix/1")
 class FixResult(ReportedResult):
-    """Which rule helps a model, or that none does."""
+    """The candidate that helps a model, or the finding that none does."""
 
     @property
     def leave_it(self) -> bool:
@@ -29,7 +29,7 @@ class FixResult(ReportedResult):
 
     @property
     def trials(self) -> typing.List[typing.Dict[str, typing.Any]]:
-        """One dict a rule that was tried, the first of them nothing at all."""
+        """One dict per candidate that was tried; the first is doing nothing."""
         return self.data["trials"]
 
     def headline(self) -> str:

@@ -1,4 +1,4 @@
-"""What sharpmax.generate() returns."""
+"""Result of sharpmax.generate()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sharpmax.inspect() returns: what a model file holds."""
+"""Result of sharpmax.inspect(): the contents of a model file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._tables import Table
 
 @results_of("sharpmax.inspect/1")
 class InspectResult(ReportedResult):
-    """What is in a model file. `ok` is False where ``check=True`` found weights that are NaN or infinite."""
+    """Contents of a model file. `ok` is False if ``check=True`` found weights that are NaN or infinite."""
 
     @property
     def architecture(self) -> str:
@@ -27,7 +27,7 @@ class InspectResult(ReportedResult):
 
     @property
     def tensors(self) -> typing.List[typing.Dict[str, typing.Any]]:
-        """One dict a tensor: name, type, shape, elements, bytes, offset."""
+        """One dict per tensor: name, type, shape, elements, bytes, offset."""
         return self.data["tensors"]
 
     @property

@@ -38,7 +38,7 @@ def _wish_of(
 class Model:
     """A language model, ready to run; load_model() makes one. Methods serve one thread at a time: others wait.
 
-    Wherever `tokens` are wanted a str will do: it is tokenized, with the token before it that the model expects.
+    `tokens` may be a str everywhere. It is tokenized, with the token before it that the model expects.
     Every method that runs the model takes
 
     normalizer   of every head: text such as "ssmax:s=0.4" or a Normalizer; None: softmax
@@ -85,11 +85,11 @@ class Model:
 
     @property
     def vocabulary(self) -> int:
-        """How many logits there are; a tokenizer may know fewer tokens."""
+        """Number of logits; a tokenizer may know fewer tokens."""
         return self.config["vocabulary"]
 
     def describe(self) -> str:
-        """What it is, in a line."""
+        """The model in one line."""
         c = self.config
         return (
             f"{c['architecture']}, {c['layers']} layers of {c['heads']} heads ({c['kv_heads']} of keys) of width "
@@ -133,7 +133,7 @@ class Model:
         block: int = 0,
         threads: int = 0,
     ) -> np.ndarray:
-        """What the model says of the next token: float32 [tokens, vocabulary], after each of the tokens.
+        """Scores of the next token: float32 [tokens, vocabulary], after each of the tokens.
 
         last  after the last token alone: [vocabulary]
         """

@@ -1,4 +1,4 @@
-"""What sharpmax.perplexity() returns: a model's loss on a text, by position."""
+"""Result of sharpmax.perplexity(): a model's loss on a text, by position."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tables import Table
 
 @results_of("sharpmax.perplexity/1")
 class PerplexityResult(ReportedResult):
-    """How well a model predicts a text, by how much of it it has seen."""
+    """Loss of a model on a text, by the number of tokens that it has seen."""
 
     @property
     def loss(self) -> float:
@@ -26,7 +26,7 @@ class PerplexityResult(ReportedResult):
 
     @property
     def by_position(self) -> typing.List[typing.Dict[str, typing.Any]]:
-        """One dict a range of positions: from, to, tokens, loss, low, high (95 %), perplexity."""
+        """One dict per range of positions: from, to, tokens, loss, low, high (95 %), perplexity."""
         return self.data["buckets"]
 
     @property

@@ -1,4 +1,4 @@
-"""How a verb tells where it is."""
+"""Progress of a verb, shown to the user."""
 
 from __future__ import annotations
 

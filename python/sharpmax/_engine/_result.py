@@ -1,4 +1,4 @@
-"""What the verbs return: the documented JSON, and what one wants of it at hand."""
+"""Results of the verbs: the documented JSON, with its parts as attributes, tables and plots."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 class Result:
-    """What a verb found.
+    """Result of a verb.
 
     data   all of it: the documented JSON of the command, as a dict
     notes  what the command had to remark on the way
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def command(self) -> str:
-        """The words that ask the command line for the same; "" where the results do not tell."""
+        """The command that asks the command line for the same; "" if the results do not name one."""
         return self.data.get("command", "")
 
     def headline(self) -> str:
@@ -145,7 +145,7 @@ R = typing.TypeVar("R", bound=typing.Type[Result])
 
 
 def results_of(schema: str, section: str = "") -> typing.Callable[[R], R]:
-    """The class of results of this schema, told from others of it by a section that they have."""
+    """The class of results of this schema, recognized by a section that they have."""
 
     def register(kind: R) -> R:
         _CLASSES[schema, section] = kind
@@ -164,7 +164,7 @@ def result_class(data: typing.Any) -> typing.Optional[typing.Type[Result]]:
 
 
 def load_result(path: Path) -> Result:
-    """What a verb's ``.save(path)``, or the command line's ``--json``, wrote: an object of the same class.
+    """The result in a file that ``.save(path)`` or the command line's ``--json`` wrote, as an object of the same class.
 
     >>> import sharpmax, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "bounds.json")

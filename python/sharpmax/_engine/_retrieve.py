@@ -1,4 +1,4 @@
-"""What sharpmax.retrieve() returns: see softmax disperse, and see it fixed."""
+"""Result of sharpmax.retrieve(): how softmax disperses, and what keeps attention sharp."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._tables import Table
 
 @results_of("sharpmax.retrieval/1")
 class RetrievalResult(ReportedResult):
-    """How trained heads do on sets larger than those they were trained on, under every normalizer.
+    """Accuracy of trained heads on sets larger than those of their training, under every normalizer.
 
     `ok` is False where a measured row breaks the bound that was proved of its head.
     """
@@ -71,7 +71,7 @@ class RetrievalResult(ReportedResult):
         return Table(columns, typing.cast(typing.Any, rows), "Accuracy against size")
 
     def plot(self, axes: typing.Any = None) -> typing.Any:  # type: ignore[override]
-        """Accuracy against size, a line a normalizer, a panel an arm: matplotlib's axes, one an arm."""
+        """Accuracy against size, one line per normalizer, one panel per arm: matplotlib's axes, one per arm."""
         from ._plots import plot_retrieval
 
         return plot_retrieval(self, axes)

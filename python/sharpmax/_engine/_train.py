@@ -1,4 +1,4 @@
-"""What sharpmax.train() returns: small transformers trained on few items and tested on many."""
+"""Result of sharpmax.train(): small transformers trained on few items and tested on many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._tables import Table
 
 @results_of("sharpmax.train/1")
 class TrainResult(ReportedResult):
-    """How trained transformers do on sequences longer than those of their training, under every normalizer."""
+    """Accuracy of trained transformers on sequences longer than those of their training, under every normalizer."""
 
     directory: typing.Optional[str] = None  # where the run is kept; None for a result that was loaded
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import pathlib
 import typing
+from inspect import Signature
 
 from .. import _core
 from ._audit import AnalysisResult, AuditResult, ProbeResult  # noqa: F401  annotations name these
@@ -19,8 +21,23 @@ from ._progress import Progress  # noqa: F401
 from ._result import result_class
 from ._retrieve import RetrievalResult
 from ._run import run
+from ._status import RunStatus  # noqa: F401
 from ._train import TrainResult
 from ._verb import Model, ModelLike, NormalizerLike, NormalizerTable, Path  # noqa: F401
+
+# Keywords of other libraries, and ours.
+_ELSEWHERE = {"max_new_tokens": "tokens", "max_tokens": "tokens"}
+
+
+def _suggestion(keywords: typing.Mapping[str, typing.Any], signature: Signature) -> str:
+    """For the first keyword that does not exist: "; did you mean lengths?", or nothing."""
+    known = list(signature.parameters)
+    unknown = next((name for name in keywords if name not in known), None)
+    if unknown is None:
+        return ""
+    meant = _ELSEWHERE.get(unknown)
+    close = [meant] if meant in known else difflib.get_close_matches(unknown, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _made(verb: Verb) -> typing.Callable[..., typing.Any]:
@@ -31,7 +48,7 @@ def _made(verb: Verb) -> typing.Callable[..., typing.Any]:
         try:
             given = signature.bind(*arguments, **keywords).arguments
         except TypeError as error:
-            raise TypeError(f"{verb.name}() {error}") from None
+            raise TypeError(f"{verb.name}() {error}{_suggestion(keywords, signature)}") from None
         progress = given.pop("progress", None)
         model = given.get("model")
         if isinstance(model, Model):

@@ -1,4 +1,4 @@
-"""What is shown of results: the charts and tables of the report page, drawn by matplotlib and as HTML."""
+"""Views of results: the charts and tables of the report page, drawn by matplotlib and as HTML."""
 
 from __future__ import annotations
 

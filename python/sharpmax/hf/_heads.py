@@ -1,4 +1,4 @@
-"""Which normalizer each head of a module has, and the runs of heads that one kernel call can take."""
+"""The normalizer of each head of a module, and the runs of heads that one kernel call can take."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from transformers import masking_utils
 
 @dataclasses.dataclass
 class MaskPlan:
-    """Which keys a query sees: those that pass every one of these."""
+    """Conditions on the keys that a query sees: it sees those that pass every one."""
 
     shift: int = 0  # query i stands at key i + shift
     causal: bool = False

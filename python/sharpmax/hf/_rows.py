@@ -1,4 +1,4 @@
-"""Which rows of a call are of real tokens, and how many keys each of them sees. All of it in CPU memory."""
+"""Rows of a call that belong to real tokens, and the number of keys that each of them sees. All in CPU memory."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Tally:
         self.names, self.gaps, self.cross = names, gaps, cross
         self.first = names.index("first_weight") if "first_weight" in names else None
         self.counts = torch.zeros(_OCTAVES, dtype=torch.int64)  # [octave]: rows of a length from 2^octave on
-        self.seeing_first = torch.zeros_like(self.counts)  # of them, those that first_weight speaks of
+        self.seeing_first = torch.zeros_like(self.counts)  # of them, those that first_weight counts
         self.sums: torch.Tensor | None = None  # [octave, column, head]
         self.sample: list[torch.Tensor] = []  # [row, column, head]
         self.sampled, self.stride, self.phase = 0, 1, 0
@@ -144,7 +144,7 @@ class Tally:
             self.sample, self.sampled = [whole], len(whole)
 
     def _divide(self, sums: torch.Tensor, rows: torch.Tensor, seeing_first: torch.Tensor) -> np.ndarray:
-        """sums [.., column, head] over the rows that each column speaks of."""
+        """sums [.., column, head] over the rows that each column counts."""
         counts = rows[..., None].repeat_interleave(self.columns, -1)
         if self.first is not None:
             counts[..., self.first] = seeing_first

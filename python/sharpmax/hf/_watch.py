@@ -44,7 +44,7 @@ class Watch:
     """Statistics of every layer and head; see watch().
 
     entropy, peak_weight, support, effective_support, first_weight are means over rows, [layer, head];
-    gap_counts [layer, head, gap]. ``median(name)``, ``by_length(name)``, ``calls`` (with keep="all") tell more.
+    gap_counts [layer, head, gap]. ``median(name)``, ``by_length(name)``, ``calls`` (with keep="all") have more.
     A layer without rows, and a head that its layer does not have, is NaN.
     """
 

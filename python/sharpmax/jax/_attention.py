@@ -90,7 +90,7 @@ def _request_of(call: _Call, query: Array, key: Array, value: Array, mask: Array
 
 
 def _bits(rows: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
-    """float64 as pairs of uint32: JAX keeps no float64 unless told to."""
+    """float64 as pairs of uint32: JAX keeps no float64 by default."""
     return rows.reshape((*rows.shape, 1)).view(np.uint32)
 
 

@@ -108,7 +108,7 @@ def normalize(*arguments: typing.Any) -> tuple[Tensor, tuple[Tensor, ...]]:
     return weights, tuple(found)
 
 
-# For who calls torch.ops.sharpmax himself.
+# For code that calls torch.ops.sharpmax itself.
 for _name, _rule, _op in (
     ("attention", _vmap.attention, _ops.attention),
     ("attention_backward", _vmap.attention_backward, _ops.attention_backward),

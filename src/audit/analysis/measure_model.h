@@ -17,7 +17,7 @@
 
 namespace sharpmax::audit {
 
-// What paper B's analyses are told. The defaults are the authors' (arXiv 2508.17821), where they are known.
+// Settings of paper B's analyses. The defaults are the authors' (arXiv 2508.17821), where they are known.
 
 enum class Analysis { distance_length, distance_top, critical_top, separability, gradient };
 inline constexpr Analysis kAnalyses[] = {Analysis::distance_length, Analysis::distance_top,
@@ -206,7 +206,7 @@ KolmogorovSmirnov kolmogorov_smirnov(std::span<const double> first, std::span<co
 // p where the statistic is steps / size.
 double kolmogorov_smirnov_p(std::int64_t steps, std::int64_t size);
 
-// Critical N: from which N on a Kolmogorov-Smirnov test over the heads' mean distances no longer tells the N
+// Critical N: from which N on a Kolmogorov-Smirnov test over the heads' mean distances no longer separates the N
 // keys with most weight from N keys at random.
 
 // What the chosen keys are compared with.

@@ -160,7 +160,7 @@ class RowDistances {
   std::vector<double> products_, squares_, reach_;  // [key] y_i . sum of all y, |x_i|^2, raise_reach()
 };
 
-// Which of the keys that a row selects can be told apart from those left out (paper B, theorem 2): vectors at
+// The keys that a row selects and that can be separated from those left out (paper B, theorem 2): vectors at
 // unit length, y_i = weight_i x_i / |x_i|, s the sum over the N keys with most weight, r the least |s - y_i|
 // over the keys left out; the measure is the share of the N with |s - y_i| < r. A vector of length 0 stays 0.
 

@@ -217,7 +217,7 @@ namespace {
 constexpr std::int64_t kQueriesTried = 16;     // as the query of an attained row
 constexpr std::int64_t kLongestRow = 1 << 13;  // of an attained row
 
-// The share of work done, told by any thread.
+// The share of work done, reported by any thread.
 class Meter {
  public:
   Meter(double total, const std::function<void(double)>& progress) : total_(total), progress_(progress) {}

@@ -115,7 +115,7 @@ Factor cholesky(const Symmetric& matrix, double lift) {
 }
 
 // Vectors are sorted by length, so that whole blocks of pairs are known by Cauchy and Schwarz to stay below
-// the best product so far. Coordinates are weighed first, p . k = (D p) . (k / D), so that lengths tell more.
+// the best product so far. Coordinates are weighed first, p . k = (D p) . (k / D), so that lengths bound more tightly.
 
 namespace {
 

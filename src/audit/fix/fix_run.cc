@@ -15,9 +15,9 @@ constexpr std::int64_t kBlocks = 6;
 
 }  // namespace
 
-HeadSearch::HeadSearch(model::NormalizerTable on, std::vector<bool> members, double start,
+HeadSearch::HeadSearch(model::NormalizerTable on, model::NormalizerTable off, std::vector<bool> members, double start,
                        std::int64_t budget)
-    : on_(std::move(on)), members_(std::move(members)), best_(start), budget_(budget) {
+    : on_(std::move(on)), off_(std::move(off)), members_(std::move(members)), best_(start), budget_(budget) {
   seen_.insert(members_);
   const std::int64_t layers = on_.layers(), block = (layers + kBlocks - 1) / kBlocks;
   if (block > 1)
@@ -60,7 +60,7 @@ void HeadSearch::report(double score) {
 }
 
 model::NormalizerTable HeadSearch::table_of(const std::vector<bool>& members) const {
-  model::NormalizerTable table(on_.layers(), on_.heads(), Softmax{});
+  model::NormalizerTable table = off_;
   for (std::int64_t layer = 0; layer < on_.layers(); ++layer)
     for (std::int64_t head = 0; head < on_.heads(); ++head)
       if (members[static_cast<std::size_t>(layer * on_.heads() + head)])
@@ -131,10 +131,10 @@ void FixRun::run_survey(const FixListener& listener) {
 }
 
 void FixRun::try_rules(const FixListener& listener) {
-  const model::Configuration& c = model_.configuration();
-  try_at(0, {.name = "nothing", .table = {.normalizers = {c.layers, c.heads, Softmax{}}}}, listener);
+  const model::NormalizerTable& own = model_.own_normalizers();
+  try_at(0, {.name = "nothing", .table = {.normalizers = own}}, listener);
   for (std::size_t i = 0; i < plan_.rules.size(); ++i)
-    try_at(i + 1, {.name = plan_.rules[i].text, .table = make_out(plan_.rules[i], survey_)}, listener);
+    try_at(i + 1, {.name = plan_.rules[i].text, .table = make_out(plan_.rules[i], survey_, own)}, listener);
 }
 
 void FixRun::search_heads(const FixListener& listener) {
@@ -154,7 +154,7 @@ void FixRun::search_heads(const FixListener& listener) {
       best ? *best : static_cast<std::size_t>(std::max_element(gains.begin(), gains.end()) - gains.begin());
   Rule rule = plan_.rules[from];
   rule.heads = "all";
-  const RuleTable on = make_out(rule, survey_);
+  const RuleTable on = make_out(rule, survey_, model_.own_normalizers());
   if (on.changed == 0) return;
   std::vector<bool> members(survey_.all.size());
   for (std::size_t i = 0; best && i < members.size(); ++i) {
@@ -162,14 +162,16 @@ void FixRun::search_heads(const FixListener& listener) {
     members[i] = trials_[from + 1].table.normalizers.at(at / survey_.heads, at % survey_.heads) ==
                  on.normalizers.at(at / survey_.heads, at % survey_.heads);
   }
-  HeadSearch search(on.normalizers, std::move(members), best ? scores[*best] : 0.0, plan_.search_budget);
+  const model::NormalizerTable& own = model_.own_normalizers();
+  HeadSearch search(on.normalizers, own, std::move(members), best ? scores[*best] : 0.0, plan_.search_budget);
   for (std::size_t place = plan_.rules.size() + 1;; ++place) {
     const auto table = search.next();
     if (!table) break;
     RuleTable made{.normalizers = *table, .rope = rule.rope};
-    const AnyNormalizer plain = Softmax{};
-    for (std::int64_t at = 0; at < survey_.layers * survey_.heads; ++at)
-      made.changed += table->at(at / survey_.heads, at % survey_.heads) == plain ? 0 : 1;
+    for (std::int64_t at = 0; at < survey_.layers * survey_.heads; ++at) {
+      const std::int64_t layer = at / survey_.heads, head = at % survey_.heads;
+      made.changed += table->at(layer, head) == own.at(layer, head) ? 0 : 1;
+    }
     try_at(place,
            {.name = fmt::format("{}, {}", rule.normalizer, search.last()), .table = made, .searched = true},
            listener);

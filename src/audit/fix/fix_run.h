@@ -65,7 +65,7 @@ void add_task_file(Material& material, const model::Tokenizer& tokenizer, std::s
 using sharpmax::TextRun;
 using Outcome = FixOutcome;
 
-// Reads one part of the material from the beginning. `on_cost` is told how much of Material::cost() is
+// Reads one part of the material from the beginning. `on_cost` hears how much of Material::cost() is
 // through.
 Outcome try_on(model::Session& session, const Material& material, Part part,
                const std::function<void(std::int64_t)>& on_cost = {});
@@ -125,9 +125,10 @@ std::string_view shortfall(const Finding& finding, Goal goal);
 
 class HeadSearch {
  public:
-  // `on`: what a head runs under that is switched on, [layer, head] of all; `members`: those that are at the
-  // start, whose score is `start`. At most `budget` tables are handed out.
-  HeadSearch(model::NormalizerTable on, std::vector<bool> members, double start, std::int64_t budget);
+  // `on`: what a head runs under that is switched on, [layer, head] of all, `off`: one that is not; `members`: those
+  // that are on at the start, whose score is `start`. At most `budget` tables are handed out.
+  HeadSearch(model::NormalizerTable on, model::NormalizerTable off, std::vector<bool> members, double start,
+             std::int64_t budget);
 
   // The next table to try; none: the search is over. Each must be answered by report() before the next.
   std::optional<model::NormalizerTable> next();
@@ -146,7 +147,7 @@ class HeadSearch {
   void add_layers(std::int64_t first, std::int64_t end);
   model::NormalizerTable table_of(const std::vector<bool>& members) const;
 
-  model::NormalizerTable on_;
+  model::NormalizerTable on_, off_;
   std::vector<bool> members_, tried_;
   std::set<std::vector<bool>> seen_;
   std::vector<Group> groups_;

@@ -49,6 +49,7 @@ HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> t
 namespace {
 
 constexpr std::string_view kOwnTargets = "entropy_target:nats=own";
+constexpr std::string_view kOwnNormalizer = "own";
 constexpr std::string_view kRopeWord = "rope=", kLayersWord = "layers=", kButWord = "but-";
 
 // A head that looks at one key alone has entropy 0, which no target can be.
@@ -109,15 +110,28 @@ bool is_for(std::string_view heads, const HeadSurvey& survey, const std::vector<
   return kind_of(heads) == survey.at(layer, head).kind;
 }
 
-AnyNormalizer normalizer_of(const Rule& rule, const SurveyedHead& head) {
+AnyNormalizer normalizer_of(const Rule& rule, const SurveyedHead& head, const AnyNormalizer& own) {
+  if (rule.normalizer == kOwnNormalizer) return own;
   if (rule.normalizer != kOwnTargets) return AnyNormalizer::parse(rule.normalizer);
   return EntropyTarget{.nats = std::max(head.short_entropy, kLeastTarget)};
 }
 
 }  // namespace
 
+namespace {
+
+AnyNormalizer normalizer_in(const Rule& rule) {
+  try {
+    return AnyNormalizer::parse(rule.normalizer);
+  } catch (const Error& error) {
+    refuse(rule.text, error.what());
+  }
+}
+
+}  // namespace
+
 Rule parse_rule(std::string_view text, const model::Configuration& c) {
-  Rule rule{.text = std::string(text), .normalizer = "softmax", .heads = "all"};
+  Rule rule{.text = std::string(text), .normalizer = std::string(kOwnNormalizer), .heads = "all"};
   std::string_view rest = text;
   const std::size_t rope = rest.rfind(kRopeWord);
   if (rope != std::string_view::npos && (rope == 0 || rest[rope - 1] == ';')) {
@@ -133,8 +147,8 @@ Rule parse_rule(std::string_view text, const model::Configuration& c) {
   if (rest.empty() && (rule.rope.empty() || rule.heads != "all")) refuse(text, "no normalizer was named");
   if (!rest.empty()) rule.normalizer = rest;
   check_heads(rule, c);
-  if (rule.normalizer == kOwnTargets) return rule;
-  const AnyNormalizer normalizer = AnyNormalizer::parse(rule.normalizer);  // throws
+  if (rule.normalizer == kOwnTargets || rule.normalizer == kOwnNormalizer) return rule;
+  const AnyNormalizer normalizer = normalizer_in(rule);
   model::NormalizerTable(1, 1, normalizer);                                // one value a parameter
   for (const NormalizerInfo& info : family())
     if (info.name == normalizer.name() && info.needs_queries_and_keys)
@@ -142,15 +156,14 @@ Rule parse_rule(std::string_view text, const model::Configuration& c) {
   return rule;
 }
 
-RuleTable make_out(const Rule& rule, const HeadSurvey& survey) {
-  RuleTable made{.normalizers = {survey.layers, survey.heads, Softmax{}}, .rope = rule.rope};
+RuleTable make_out(const Rule& rule, const HeadSurvey& survey, const model::NormalizerTable& own) {
+  RuleTable made{.normalizers = own, .rope = rule.rope};
   const std::vector<bool> steepest = survey.steepest();
-  const AnyNormalizer plain = Softmax{};
   for (std::int64_t layer = 0; layer < survey.layers; ++layer) {
     for (std::int64_t head = 0; head < survey.heads; ++head) {
       if (!is_for(rule.heads, survey, steepest, layer, head)) continue;
-      made.normalizers.set(layer, head, normalizer_of(rule, survey.at(layer, head)));
-      made.changed += made.normalizers.at(layer, head) == plain ? 0 : 1;
+      made.normalizers.set(layer, head, normalizer_of(rule, survey.at(layer, head), own.at(layer, head)));
+      made.changed += made.normalizers.at(layer, head) == own.at(layer, head) ? 0 : 1;
     }
   }
   return made;

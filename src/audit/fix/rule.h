@@ -38,8 +38,8 @@ struct HeadSurvey {
   std::vector<bool> steepest() const;
 };
 
-// Reads `tokens` from the beginning under the session's own normalizers, which should be softmax. `on_tokens`
-// is told how many are through.
+// Reads `tokens` from the beginning under the session's own normalizers, which should be the model's. `on_tokens`
+// hears how many are through.
 HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
                         const std::function<void(std::int64_t)>& on_tokens = {});
 
@@ -54,7 +54,7 @@ HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> t
 
 struct Rule {
   std::string text;        // as above: what it is called
-  std::string normalizer;  // "softmax" where only positions change
+  std::string normalizer;  // "own", as the model has it, where only positions change
   std::string heads;       // after the @; "all"
   std::string rope;        // as --rope-scaling takes it; empty: as they are
 };
@@ -66,9 +66,10 @@ Rule parse_rule(std::string_view text, const model::Configuration& configuration
 struct RuleTable {
   model::NormalizerTable normalizers;
   std::string rope;
-  std::int64_t changed = 0;  // heads that do not run under plain softmax
+  std::int64_t changed = 0;  // heads that do not run under what they were trained with
 };
-RuleTable make_out(const Rule& rule, const HeadSurvey& survey);
+// `own`: what every head was trained with.
+RuleTable make_out(const Rule& rule, const HeadSurvey& survey, const model::NormalizerTable& own);
 
 // What is tried unless the user says otherwise. `longest`: tokens of the longest text or question; past the
 // trained length positions are stretched, too.

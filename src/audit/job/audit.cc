@@ -178,8 +178,8 @@ class LengthAudit {
     Thresholds thresholds;
     thresholds.blunt = request_.threshold;
     const std::string& normalizer = request_.model.normalizer;
-    const bool softmax =
-        request_.model.normalizers.empty() && (normalizer.empty() || AnyNormalizer::parse(normalizer) == Softmax{});
+    const bool softmax = request_.model.normalizers.empty() &&
+                         (normalizer.empty() ? model_->trained_with_softmax() : AnyNormalizer::parse(normalizer) == Softmax{});
     result_.findings = audit::find(plan_, readings_, model_->configuration(), thresholds, softmax);
     result_.verdict = verdict_of(*result_.findings);
   }

@@ -232,6 +232,15 @@ std::string_view name_of(Blunting::How how) {
   return "unknown";
 }
 
+bool Findings::loses_mass() const {
+  constexpr double kRounding = 1e-4;
+  return std::any_of(by_head.begin(), by_head.end(), [](const HeadFindings& head) {
+    return std::any_of(head.at.begin(), head.at.end(), [](const HeadSummary& at) {
+      return std::abs(at[RowField::mass].median - 1.0) > kRounding;
+    });
+  });
+}
+
 std::int64_t Findings::count(HeadKind kind) const {
   return std::count_if(by_head.begin(), by_head.end(),
                        [&](const HeadFindings& head) { return head.kind == kind; });
@@ -285,7 +294,7 @@ std::size_t where_kinds_are_told(std::span<const double> lengths, std::int64_t t
   return at;
 }
 
-// Only lengths that the model was trained on tell how it goes on within them.
+// Only lengths that the model was trained on show how it goes on within them.
 std::size_t trained_lengths(std::span<const double> lengths, std::int64_t trained) {
   std::size_t count = 0;
   while (count < lengths.size() && lengths[count] <= static_cast<double>(trained)) ++count;
@@ -312,17 +321,34 @@ double peak_bound(const HeadSummary& summary) {
   return theory::dispersion_range(spread, keys).high;
 }
 
-void sum_up_heads(Findings& findings) {
-  findings.blunt_heads.assign(findings.lengths.size(), 0);
+// Over the heads of layers that `among` takes.
+template <class Among>
+void sum_up_heads(const Findings& findings, const Among& among, TypicalHead& typical) {
+  typical.blunt_heads.assign(findings.lengths.size(), 0);
   for (std::size_t i = 0; i < findings.lengths.size(); ++i) {
-    for (std::size_t field = 0; field < kPlainFields; ++field) {
-      std::vector<double> values;
-      for (const HeadFindings& head : findings.by_head) values.push_back(head.at[i].fields[field].median);
-      findings.median_over_heads[field].push_back(quantile(values, 0.5));
+    std::array<std::vector<double>, kPlainFields> values;
+    for (const HeadFindings& head : findings.by_head) {
+      if (!among(head.place.layer)) continue;
+      for (std::size_t field = 0; field < kPlainFields; ++field) values[field].push_back(head.at[i].fields[field].median);
+      typical.blunt_heads[i] += head.at[i][RowField::peak_outside].median < findings.thresholds.blunt;
     }
-    for (const HeadFindings& head : findings.by_head)
-      findings.blunt_heads[i] += head.at[i][RowField::peak_outside].median < findings.thresholds.blunt;
+    for (std::size_t field = 0; field < kPlainFields; ++field)
+      typical.median_over_heads[field].push_back(quantile(values[field], 0.5));
   }
+}
+
+void tell_layers_apart(Findings& findings, const model::Configuration& c) {
+  const auto sees_a_window = [&](std::int64_t layer) { return c.windows[static_cast<std::size_t>(layer)] > 0; };
+  const auto with = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t window) { return window > 0; });
+  if (with == 0 || with == c.layers) return;
+  findings.layer_kinds.resize(2);
+  LayerKind &window = findings.layer_kinds[0], &full = findings.layer_kinds[1];
+  window.name = "window";
+  window.layers = with;
+  full.name = "full";
+  full.layers = c.layers - with;
+  sum_up_heads(findings, sees_a_window, window);
+  sum_up_heads(findings, [&](std::int64_t layer) { return !sees_a_window(layer); }, full);
 }
 
 }  // namespace
@@ -331,7 +357,11 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
               const Thresholds& thresholds, bool softmax) {
   const std::vector<std::size_t> finished = finished_lengths(readings);
   if (finished.empty()) throw Error(ErrorCode::bad_argument, "no length has been read yet");
-  Findings findings{.trained = c.context, .layers = c.layers, .heads = c.heads, .thresholds = thresholds};
+  Findings findings;
+  findings.trained = c.context;
+  findings.layers = c.layers;
+  findings.heads = c.heads;
+  findings.thresholds = thresholds;
   findings.excerpts = static_cast<std::int64_t>(readings.size());
   for (const std::size_t i : finished) findings.lengths.push_back(static_cast<double>(plan.lengths[i]));
   const std::size_t kinds_at = where_kinds_are_told(findings.lengths, c.context);
@@ -360,7 +390,8 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
     head.blunting = blunting_of({findings.lengths, peaks[h]}, thresholds.blunt, findings.damping);
     head.kind = kind_of(signs_of(head, kinds_at), thresholds);
   }
-  sum_up_heads(findings);
+  sum_up_heads(findings, [](std::int64_t) { return true; }, findings);
+  tell_layers_apart(findings, c);
   return findings;
 }
 

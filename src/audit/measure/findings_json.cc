@@ -45,7 +45,10 @@ Json field_json(const HeadFindings& head, RowField field) {
           {"upper_quartile", over_lengths(&FieldSummary::upper_quartile)}};
 }
 
-Json head_json(const HeadFindings& head) {
+constexpr std::size_t kMass = static_cast<std::size_t>(RowField::mass);
+
+// Weights sum to one under most normalizers, and results leave it out then.
+Json head_json(const HeadFindings& head, bool with_mass) {
   Json json{
       {"layer", head.place.layer},
       {"head", head.place.head},
@@ -55,7 +58,7 @@ Json head_json(const HeadFindings& head) {
       {"peak_slope", six_digits(head.peak_slope)},
       {"blunting", {{"how", name_of(head.blunting.how)}, {"length", six_digits(head.blunting.length)}}}};
   for (std::size_t i = 0; i < kPlainFields; ++i)
-    json[std::string(kFieldNames[i])] = field_json(head, static_cast<RowField>(i));
+    if (with_mass || i != kMass) json[std::string(kFieldNames[i])] = field_json(head, static_cast<RowField>(i));
   Json bounds = Json::array(), gaps = Json::array();
   for (const HeadSummary& summary : head.at) {
     bounds.push_back(six_digits(summary.peak_bound));
@@ -114,8 +117,14 @@ HeadFindings head_in(const Json& json, std::size_t lengths) {
   head.blunting.how = value_named(json.at("blunting"), "how",
                                   {How::from_start, How::measured, How::forecast, How::not_foreseen, How::unknown});
   read_json(json.at("blunting").at("length"), head.blunting.length);
-  for (std::size_t i = 0; i < kPlainFields; ++i)
-    read_field_summaries(json.at(std::string(kFieldNames[i])), static_cast<RowField>(i), head);
+  for (std::size_t i = 0; i < kPlainFields; ++i) {
+    const std::string name(kFieldNames[i]);
+    if (i != kMass || json.contains(name)) {
+      read_field_summaries(json.at(name), static_cast<RowField>(i), head);
+    } else {
+      for (HeadSummary& at : head.at) at.fields[i] = {1, 1, 1, 1, 1};
+    }
+  }
   for (std::size_t i = 0; i < lengths; ++i) {
     read_json(json.at("peak_bound").at(i), head.at[i].peak_bound);
     for (std::size_t gap = 0; gap < kGapOctaves.size(); ++gap)
@@ -158,24 +167,52 @@ void check_head_count(std::size_t found, std::int64_t layers, std::int64_t heads
     refuse(fmt::format("the results have {} heads; their model has {} layers of {}", found, layers, heads));
 }
 
+namespace {
+
+void read_typical(const Json& json, std::size_t lengths, TypicalHead& typical) {
+  read_json(json.at("blunt_heads"), typical.blunt_heads);
+  for (std::size_t i = 0; i < kPlainFields; ++i) {
+    const std::string name(kFieldNames[i]);
+    typical.median_over_heads[i].assign(lengths, 1.0);
+    if (i != kMass || json.at("median_over_heads").contains(name))
+      read_json(json.at("median_over_heads").at(name), typical.median_over_heads[i]);
+  }
+  for (const auto& medians : typical.median_over_heads)
+    if (medians.size() != lengths)
+      refuse(fmt::format("median_over_heads has {} lengths; it must have {}", medians.size(), lengths));
+  if (typical.blunt_heads.size() != lengths)
+    refuse(fmt::format("blunt_heads has {} lengths; it must have {}", typical.blunt_heads.size(), lengths));
+}
+
+void add_typical(const TypicalHead& typical, bool with_mass, Json& json) {
+  Json medians;
+  for (std::size_t i = 0; i < kPlainFields; ++i)
+    if (with_mass || i != kMass) medians[std::string(kFieldNames[i])] = numbers(typical.typical(static_cast<RowField>(i)));
+  json["median_over_heads"] = medians;
+  json["blunt_heads"] = typical.blunt_heads;
+}
+
+}  // namespace
+
 Findings findings_in(const Json& json, std::int64_t layers, std::int64_t heads) {
-  Findings f{.layers = layers, .heads = heads};
+  Findings f;
+  f.layers = layers;
+  f.heads = heads;
   read_json(json.at("lengths"), f.lengths);
+  if (f.lengths.empty()) refuse("the results have findings and no length");
   read_json(json.at("trained_context"), f.trained);
   read_json(json.at("excerpts"), f.excerpts);
   read_json(json.at("thresholds"), f.thresholds);
-  read_json(json.at("blunt_heads"), f.blunt_heads);
+  read_typical(json, f.lengths.size(), f);
+  for (const Json& kind : json.value("layer_kinds", Json::array())) {
+    LayerKind& one = f.layer_kinds.emplace_back();
+    read_json(kind.at("name"), one.name);
+    read_json(kind.at("layers"), one.layers);
+    read_typical(kind, f.lengths.size(), one);
+  }
   read_json(json.at("forecast").at("damping"), f.damping);
-  for (std::size_t i = 0; i < kPlainFields; ++i)
-    read_json(json.at("median_over_heads").at(std::string(kFieldNames[i])), f.median_over_heads[i]);
   for (const Json& errors : json.at("forecast").at("errors")) f.forecasts.push_back(errors_in(errors));
   for (const Json& head : json.at("heads")) f.by_head.push_back(head_in(head, f.lengths.size()));
-  if (f.lengths.empty()) refuse("the results have findings and no length");
-  for (const auto& medians : f.median_over_heads)
-    if (medians.size() != f.lengths.size())
-      refuse(fmt::format("median_over_heads has {} lengths; it must have {}", medians.size(), f.lengths.size()));
-  if (f.blunt_heads.size() != f.lengths.size())
-    refuse(fmt::format("blunt_heads has {} lengths; it must have {}", f.blunt_heads.size(), f.lengths.size()));
   check_head_count(f.by_head.size(), layers, heads);
   check_places(f);
   return f;
@@ -186,17 +223,19 @@ Json to_json(const Findings& f) {
             {"trained_context", f.trained},
             {"excerpts", f.excerpts},
             {"thresholds", json_of(f.thresholds)}};
-  Json typical;
-  for (std::size_t i = 0; i < kPlainFields; ++i)
-    typical[std::string(kFieldNames[i])] = numbers(f.typical(static_cast<RowField>(i)));
-  json["median_over_heads"] = typical;
-  json["blunt_heads"] = f.blunt_heads;
+  const bool with_mass = f.loses_mass();
+  add_typical(f, with_mass, json);
+  for (const LayerKind& kind : f.layer_kinds) {
+    Json one{{"name", kind.name}, {"layers", kind.layers}};
+    add_typical(kind, with_mass, one);
+    json["layer_kinds"].push_back(one);
+  }
   for (const HeadKind kind : kHeadKinds) json["kinds"][std::string(name_of(kind))] = f.count(kind);
   json["forecast"] = {{"damping", f.damping}, {"errors", Json::array()}};
   for (const ForecastErrors& errors : f.forecasts) json["forecast"]["errors"].push_back(errors_json(errors));
   json["gaps"] = kGapOctaves;
   json["heads"] = Json::array();
-  for (const HeadFindings& head : f.by_head) json["heads"].push_back(head_json(head));
+  for (const HeadFindings& head : f.by_head) json["heads"].push_back(head_json(head, with_mass));
   return json;
 }
 

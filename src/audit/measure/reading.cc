@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kGaps = static_cast<std::int64_t>(kGapOctaves.size());
 constexpr std::int64_t kNumbers = 5;  // doubles of a row but for the heaviest weights
 
-// Weights are floats: what lies outside a first token that takes all but this cannot be told from rounding.
+// Weights are floats: what lies outside a first token that takes all but this cannot be distinguished from rounding.
 constexpr double kLeastOutside = 1e-5;
 
 }  // namespace
@@ -89,6 +89,7 @@ void RowWatch::fields_of(std::int64_t head, std::int64_t query, std::int64_t pos
   set(RowField::entropy, entropy);
   set(RowField::peak, views_.peak_weight(0, head, query));
   set(RowField::first, first);
+  set(RowField::mass, mass);
   set(RowField::support, static_cast<double>(views_.support(0, head, query)));
   set(RowField::spread, views_.score_spread(0, head, query));
   // H = (1 - w) H_outside - (1 - w) ln(1 - w) - w ln w

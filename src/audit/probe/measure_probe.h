@@ -31,7 +31,7 @@ class ItemAttention : public model::AttentionObserver {
   std::vector<double> item_weight() const;
   // [layer, head]: share of rows whose heaviest key is one of the item's tokens.
   std::vector<double> item_first() const;
-  // [layer, head]: means over rows of what a head's kind is told by, over the rows with weight outside the
+  // [layer, head]: means over rows of the signs of a head's kind, over the rows with weight outside the
   // first token.
   std::vector<KindSigns> signs() const;
   std::int64_t rows() const noexcept { return rows_; }  // of one head

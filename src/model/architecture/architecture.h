@@ -17,7 +17,11 @@ namespace sharpmax::model {
 // What one model is, in numbers: the description of its architecture filled in from its file.
 
 enum class NormKind { root_mean_square, layer };
-enum class Activation { silu, gelu_tanh };
+enum class Activation {
+  silu,
+  gelu_tanh,
+  clamped_swish,  // gpt-oss: g sigmoid(1.702 g) with g at most 7, times up + 1 with up within -7 and 7
+};
 // Which features of a head are turned together: (0, 1), (2, 3), … or (0, d/2), (1, d/2 + 1), …
 enum class RotationPairs { interleaved, halves };
 // Queries and keys normalized before they are turned: each head by itself, or all heads of a token together.
@@ -66,6 +70,17 @@ struct LocalHeads {
   std::int64_t window = 0;  // keys that one of them sees, its own included
 };
 
+// A mixture of experts: each token goes to the `used` experts that its router ranks first, and their results are added,
+// weighted by a softmax of the router's scores.
+struct Experts {
+  std::int64_t count = 0;
+  std::int64_t used = 0;
+  std::int64_t hidden = 0;           // width within one expert
+  bool weigh_used = true;            // the softmax is over the used experts alone; else over all
+  bool gate_up_interleaved = false;  // outputs of one matrix are gate, up, gate, up, …
+  std::vector<bool> in_layer;        // one per layer; empty: all
+};
+
 struct Configuration {
   std::string architecture;
   std::int64_t layers = 0;
@@ -96,6 +111,11 @@ struct Configuration {
   std::optional<Rope> window_rope;  // of layers with a window, where theirs is another
   std::vector<bool> turned;         // one a layer: whether rotary positions enter it; empty: all
   std::optional<LocalHeads> local;  // empty: all heads of a layer are alike
+  std::optional<Experts> experts;
+
+  bool has_experts(std::int64_t layer) const {
+    return experts && (experts->in_layer.empty() || experts->in_layer[static_cast<std::size_t>(layer)]);
+  }
 
   // Null: no rotary positions enter the head.
   const Rope* rope_of(std::int64_t layer, std::int64_t head) const noexcept {
@@ -183,7 +203,10 @@ struct PartNames {
   std::string_view embedding, positions, final_norm, head;
   std::string_view attention_norm, query, key, value, query_key_value, query_norm, key_norm, attention_out,
       after_attention_norm;
+  std::string_view sinks;  // one number a head
   std::string_view feed_forward_norm, gate, up, gate_up, down, after_feed_forward_norm;
+  // Experts: one tensor each, where {e} is the expert, or one for all, [expert, …]. experts_… is always for all.
+  std::string_view router, expert_gate, expert_up, expert_down, experts_gate_up, experts_down;
 };
 
 enum class Presence { absent, required, where_present };
@@ -208,6 +231,7 @@ struct Architecture {
   // Folders store the weight of a norm less this (Gemma: 1); GGUF files store the weight.
   float folder_norm_offset = 0;
   bool folder_weights_by_input = false;  // [input, output] instead of [output, input], but for the embedding
+  bool folder_experts_by_input = false;  // the same of experts in one tensor, where they are floats
 
   PartNames gguf;
   PartNames folder;
@@ -229,6 +253,7 @@ Configuration read_configuration(const ModelFile& file);
 // Of Llama's relatives, with the parts that only some of them have.
 PartNames gguf_names();
 PartNames folder_names();  // the same as Hugging Face names them
+PartNames gguf_names_of_experts();  // gguf_names(), with experts
 
 // Gemma 2 and its relatives: norms before and after both parts.
 PartNames folder_names_with_norms_after();
@@ -237,6 +262,8 @@ PartNames folder_names_with_norms_after();
 double attention_scale_of_gemma(const Configuration& configuration, const Settings& settings,
                                 std::int64_t layers_of_largest);
 
+// Numbers of a mixture of experts, which the file must have.
+Experts read_experts(const Configuration& configuration, const Settings& settings);
 // "sliding_window" for every layer, where the file has one.
 void read_one_window(Configuration& configuration, const Settings& settings);
 // As Qwen 2 has them: layers from max_window_layers on, and only where the file says so.

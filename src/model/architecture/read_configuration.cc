@@ -79,8 +79,8 @@ const Foreign kForeign[] = {
     {{"llama4", "llama4_text"}, "attention in chunks and a mixture of experts"},
     {{"gemma3n", "gemma3n_text"}, "embeddings per layer and several streams of features"},
     {{"gemma4", "gemma4_text"}, "heads of several widths and keys shared between layers"},
-    {{"qwen2moe", "qwen2_moe", "qwen3moe", "qwen3_moe", "mixtral", "granitemoe", "olmoe"}, "a mixture of experts"},
-    {{"gpt-oss", "gpt_oss"}, "a mixture of experts and learned sinks"},
+    {{"qwen2moe", "qwen2_moe", "granitemoe", "ernie4_5_moe", "hunyuan-moe"}, "experts that every token shares beside those that it is sent to"},
+    {{"mixtral", "olmoe", "phimoe", "dbrx", "grok-1"}, "a mixture of experts of another kind than Qwen 3 and gpt-oss"},
     {{"qwen3next", "qwen3_next", "qwen35", "qwen35moe", "qwen3_5", "qwen3_5_text"}, "gated delta nets"},
     {{"deepseek2", "deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe_lite"}, "latent attention (MLA)"},
     {{"mamba", "mamba2", "falcon_mamba", "rwkv6", "rwkv7"}, "a recurrent state instead of attention"},
@@ -120,6 +120,18 @@ std::string known_architectures() {
   for (const Architecture* known : architectures())
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", known->name, known->covers);
   return text;
+}
+
+Experts read_experts(const Configuration& c, const Settings& settings) {
+  Experts experts;
+  experts.count = settings.size({"expert_count", {"num_experts", "num_local_experts"}});
+  experts.used = settings.size({"expert_used_count", {"num_experts_per_tok", "experts_per_token"}});
+  if (experts.used > experts.count)
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} experts of {} are used for a token", name_of(settings.file()),
+                                                 experts.used, experts.count));
+  const std::int64_t otherwise = settings.from_gguf() ? std::max<std::int64_t>(c.hidden / experts.used, 1) : c.hidden;
+  experts.hidden = settings.size_or({"expert_feed_forward_length", {"moe_intermediate_size"}}, otherwise);
+  return experts;
 }
 
 const Architecture& architecture_of(const ModelFile& file) { return architecture_of(Settings(file)); }

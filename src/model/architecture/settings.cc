@@ -191,6 +191,15 @@ PartNames gguf_names() {
           .after_feed_forward_norm = "blk.{}.post_ffw_norm"};
 }
 
+PartNames gguf_names_of_experts() {
+  PartNames names = gguf_names();
+  names.router = "blk.{}.ffn_gate_inp";
+  names.expert_gate = "blk.{}.ffn_gate_exps";
+  names.expert_up = "blk.{}.ffn_up_exps";
+  names.expert_down = "blk.{}.ffn_down_exps";
+  return names;
+}
+
 PartNames folder_names() {
   return {.prefixes = {"model.", "model.language_model.", "language_model.model.", ""},
           .embedding = "embed_tokens",

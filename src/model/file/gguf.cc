@@ -32,26 +32,25 @@ constexpr std::array<NamedType, 13> kValueTypes = {{{"uint8", 1},
                                                     {"int64", 8},
                                                     {"float64", 8}}};
 
-GgufTensorType ours(std::uint32_t number, TensorType type) { return {number, layout_of(type), type}; }
+// Types that the format has and we do not, with their sizes, so that a file with such tensors can be checked and listed.
+constexpr TypeLayout kForeignTypes[] = {
+    {"Q8_1", 32, 40, 9},    {"Q8_K", 256, 292, 15}, {"IQ2_XXS", 256, 66, 16}, {"IQ2_XS", 256, 74, 17}, {"IQ3_XXS", 256, 98, 18},
+    {"IQ1_S", 256, 50, 19}, {"IQ3_S", 256, 110, 21}, {"IQ2_S", 256, 82, 22},  {"I8", 1, 1, 24},        {"I16", 1, 2, 25},
+    {"I32", 1, 4, 26},      {"I64", 1, 8, 27},       {"F64", 1, 8, 28},       {"IQ1_M", 256, 56, 29},  {"TQ1_0", 256, 54, 34},
+    {"TQ2_0", 256, 66, 35}, {"NVFP4", 64, 36, 40},   {"Q1_0", 128, 18, 41},
+};
 
-// By number. What is not ours is here with its size, so that a file with such tensors can be checked and
-// listed.
-const std::array<GgufTensorType, 34>& tensor_types() {
-  static const std::array<GgufTensorType, 34> kTypes = {{
-      ours(0, TensorType::f32),       ours(1, TensorType::f16),       ours(2, TensorType::q4_0),
-      ours(3, TensorType::q4_1),      ours(6, TensorType::q5_0),      ours(7, TensorType::q5_1),
-      ours(8, TensorType::q8_0),      {9, {"Q8_1", 32, 40}, {}},      {10, {"Q2_K", 256, 84}, {}},
-      {11, {"Q3_K", 256, 110}, {}},   ours(12, TensorType::q4_k),     ours(13, TensorType::q5_k),
-      ours(14, TensorType::q6_k),     {15, {"Q8_K", 256, 292}, {}},   {16, {"IQ2_XXS", 256, 66}, {}},
-      {17, {"IQ2_XS", 256, 74}, {}},  {18, {"IQ3_XXS", 256, 98}, {}}, {19, {"IQ1_S", 256, 50}, {}},
-      {20, {"IQ4_NL", 32, 18}, {}},   {21, {"IQ3_S", 256, 110}, {}},  {22, {"IQ2_S", 256, 82}, {}},
-      {23, {"IQ4_XS", 256, 136}, {}}, {24, {"I8", 1, 1}, {}},         {25, {"I16", 1, 2}, {}},
-      {26, {"I32", 1, 4}, {}},        {27, {"I64", 1, 8}, {}},        {28, {"F64", 1, 8}, {}},
-      {29, {"IQ1_M", 256, 56}, {}},   ours(30, TensorType::bf16),     {34, {"TQ1_0", 256, 54}, {}},
-      {35, {"TQ2_0", 256, 66}, {}},   {39, {"MXFP4", 32, 17}, {}},    {40, {"NVFP4", 64, 36}, {}},
-      {41, {"Q1_0", 128, 18}, {}},
-  }};
-  return kTypes;
+const std::vector<GgufTensorType>& tensor_types() {
+  static const std::vector<GgufTensorType> types = [] {
+    std::vector<GgufTensorType> list;
+    for (int i = 0; i < kTensorTypes; ++i) {
+      const auto type = static_cast<TensorType>(i);
+      if (const auto number = layout_of(type).gguf) list.push_back({*number, layout_of(type), type});
+    }
+    for (const TypeLayout& layout : kForeignTypes) list.push_back({*layout.gguf, layout, {}});
+    return list;
+  }();
+  return types;
 }
 
 struct RemovedType {

@@ -1,4 +1,4 @@
-// GGUF files, version 2 and 3, little-endian: mapped, and believed in nothing.
+// GGUF files, version 2 and 3, little-endian: mapped, and not trusted.
 //
 //   "GGUF" | version | tensor count | entry count | entries | tensor descriptions | padding | data
 //

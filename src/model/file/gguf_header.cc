@@ -60,7 +60,7 @@ class HeaderReader {
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t at = cursor_.at();
       const auto key = as_text(cursor_.text("a key"));
-      if (!keys.insert(key).second) cursor_.fail(at, fmt::format("key {} is there twice", in_quotes(key)));
+      if (!keys.insert(key).second) cursor_.fail(at, fmt::format("key {} appears twice", in_quotes(key)));
       header_.entries.push_back({std::string(key), read_value(key)});
     }
   }
@@ -140,7 +140,7 @@ class HeaderReader {
       Description tensor{.at = cursor_.at()};
       const auto name = as_text(cursor_.text("a tensor's name"));
       if (!names.insert(name).second)
-        cursor_.fail(tensor.at, fmt::format("tensor {} is there twice", in_quotes(name)));
+        cursor_.fail(tensor.at, fmt::format("tensor {} appears twice", in_quotes(name)));
       tensor.name = name;
       read_shape(tensor);
       read_tensor_type(tensor);

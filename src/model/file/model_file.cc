@@ -110,9 +110,9 @@ SafetensorsFolder::SafetensorsFolder(const fs::path& path, ForeignTypes foreign)
     open_shards(chosen);
   else
     shards_.emplace_back(chosen);
-  collect_tensors(foreign);
   if (const fs::path beside = folder_ / "config.json"; is_there(beside))
     configuration_ = std::make_unique<nlohmann::json>(read_json_object(beside));
+  collect_tensors(foreign);
 }
 
 SafetensorsFolder::~SafetensorsFolder() = default;
@@ -144,6 +144,11 @@ void SafetensorsFolder::open_shards(const fs::path& index) {
 void SafetensorsFolder::collect_tensors(ForeignTypes foreign) {
   for (const SafetensorsFile& shard : shards_) {
     for (const SafetensorEntry& entry : shard.tensors()) {
+      if (auto joined = tensor_with_scales(shard, entry, shards_, configuration_.get())) {
+        tensors_.push_back(std::move(*joined));
+        continue;
+      }
+      if (is_part_of_another(entry, shards_)) continue;
       const auto type = type_of(entry.type);
       if (type && entry.elements > 0) {
         tensors_.push_back({entry.name, *type, entry.shape, shard.bytes(entry), entry.begin});
@@ -292,7 +297,7 @@ json parse_json_object(std::string_view text, std::string_view name, const JsonL
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      fail(here(), fmt::format("{} is there twice", in_quotes(parsed.get<std::string>())));
+      fail(here(), fmt::format("{} appears twice", in_quotes(parsed.get<std::string>())));
     return true;
   };
   json found;

@@ -55,6 +55,14 @@ class SafetensorsFolder {
   std::unique_ptr<nlohmann::json> configuration_;
 };
 
+// Of a folder's collection: a tensor whose scales are a tensor of their own, put together (MXFP4 in blocks, FP8); nothing:
+// it is as it is. Error{bad_file} for scales that do not fit.
+std::optional<StoredTensor> tensor_with_scales(const SafetensorsFile& shard, const SafetensorEntry& entry,
+                                               std::span<const SafetensorsFile> shards,
+                                               const nlohmann::json* configuration);
+// Scales of MXFP4, which belong to their blocks.
+bool is_part_of_another(const SafetensorEntry& entry, std::span<const SafetensorsFile> shards);
+
 // Either kind of model file, told apart by what is in it, not by its name.
 
 using ModelFile = std::variant<GgufFile, SafetensorsFolder>;

@@ -90,11 +90,20 @@ std::string why_not(const ModelFile& file) {
   return "";
 }
 
+// Nothing: softmax, or an architecture that is not known.
+std::optional<std::string> trained_with(const ModelFile& file) {
+  return or_nothing([&]() -> std::optional<std::string> {
+    const bool sinks = !model::architecture_of(file).gguf.sinks.empty();
+    return sinks ? std::optional<std::string>("sink") : std::nullopt;
+  });
+}
+
 InspectResult::Architecture named_architecture(const ModelFile& file) {
   const std::string reason = why_not(file);
   return {.name = or_nothing([&] { return std::optional<std::string>(model::Settings(file).architecture()); }),
           .runs_here = reason.empty(),
-          .why_not = reason.empty() ? std::nullopt : std::optional(reason)};
+          .why_not = reason.empty() ? std::nullopt : std::optional(reason),
+          .trained_with = trained_with(file)};
 }
 
 std::optional<std::int64_t> vocabulary_of(const ModelFile& file, const model::Settings& settings) {
@@ -131,6 +140,16 @@ std::optional<InspectResult::Shape> shape_of(const ModelFile& file) try {
     shape.kv_heads = known.kv_heads;
     shape.head_width = known.head_width;
     shape.feed_forward = known.hidden;
+    if (known.experts) {
+      shape.feed_forward = known.experts->hidden;
+      shape.experts = known.experts->count;
+      shape.experts_used = known.experts->used;
+    }
+    const auto windows = std::count_if(known.windows.begin(), known.windows.end(), [](auto window) { return window > 0; });
+    if (windows > 0) {
+      shape.layers_with_window = windows;
+      shape.window = *std::max_element(known.windows.begin(), known.windows.end());
+    }
   } catch (const Error&) {
   }
   return shape;
@@ -260,6 +279,7 @@ std::int64_t elements_of(const StoredTensor& tensor) {
 
 Findings look_at(const StoredTensor& tensor, std::int64_t from, std::int64_t count, float* values) {
   dequantize(tensor.type, tensor.bytes.data() + bytes_of(tensor.type, from), count, values);
+  apply_scales(tensor.scales, tensor.shape.empty() ? 1 : tensor.shape.back(), from, count, values);
   Findings found;
   for (std::int64_t i = 0; i < count; ++i) {
     if (std::isfinite(values[i])) continue;

@@ -40,9 +40,9 @@ Model opened(const std::string& path) {
 std::optional<NormalizerTable> table_of(const Model& model, const ModelRequest& request) {
   const Configuration& c = model.configuration();
   if (request.normalizers.starts_with('{'))
-    return parse_normalizer_table(request.normalizers, "normalizers", c.layers, c.heads);
+    return parse_normalizer_table(request.normalizers, "normalizers", model.own_normalizers());
   if (!request.normalizers.empty())
-    return parse_normalizer_table(read_text(request.normalizers), request.normalizers, c.layers, c.heads);
+    return parse_normalizer_table(read_text(request.normalizers), request.normalizers, model.own_normalizers());
   if (request.normalizer.empty()) return std::nullopt;
   return NormalizerTable(c.layers, c.heads, AnyNormalizer::parse(request.normalizer));
 }
@@ -53,6 +53,20 @@ void note_untrained(const Configuration& c, std::int64_t tokens, Listener& liste
   listener.narrate(fmt::format("note: {} tokens are more than the {} that the model was trained on; {} may serve it better",
                                grouped(tokens), grouped(c.context),
                                named("rope_scaling", fmt::format("ntk:{:.3g}", factor))));
+}
+
+// A model that was not trained with softmax never loses its normalizer in silence.
+void note_replaced(const Model& model, const std::optional<NormalizerTable>& table, Listener& listener) {
+  if (model.trained_with_softmax() || !table) return;
+  const NormalizerTable& own = model.own_normalizers();
+  std::int64_t replaced = 0;
+  for (std::int64_t layer = 0; layer < own.layers(); ++layer)
+    for (std::int64_t head = 0; head < own.heads(); ++head)
+      replaced += table->at(layer, head) == own.at(layer, head) ? 0 : 1;
+  if (replaced == 0) return;
+  listener.narrate(fmt::format("note: every head of this model was trained with a sink of its own; {} of {} heads run under "
+                               "another normalizer here",
+                               grouped(replaced), grouped(own.layers() * own.heads())));
 }
 
 void check_together(const ModelRequest& request) {
@@ -101,6 +115,7 @@ SessionSettings session_settings(const Model& model, const ModelRequest& request
   settings.threads = request.threads.value_or(0);
   settings.block = request.block;
   settings.normalizers = table_of(model, request);
+  note_replaced(model, settings.normalizers, listener);
   settings.on_layer = [&listener] { listener.on_pause(); };
   return settings;
 }
@@ -158,7 +173,10 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
                          .vocabulary = c.vocabulary,
                          .trained_context = c.context,
                          .cache = request.cache};
-  if (request.normalizers.empty())
+  if (!model.trained_with_softmax()) settings.trained_with = "sink";
+  if (request.normalizers.empty() && request.normalizer.empty() && !model.trained_with_softmax())
+    settings.normalizers = own_table_json(model.own_normalizers()).dump();
+  else if (request.normalizers.empty())
     settings.normalizer = AnyNormalizer::parse(request.normalizer.empty() ? "softmax" : request.normalizer).text();
   else
     settings.normalizers = to_json(*table_of(model, request)).dump();

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "model/product/columns.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
-#include "attention/kernels/pack-inl.h"
+#include "attention/tiles/pack-inl.h"
 #include "model/product/unpack-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -36,16 +36,23 @@ inline constexpr std::int64_t kPanelStride = kPanelDepth + 16;
 
 void unpack_panel(const PanelPart& part);  // any type and order
 
-// By groups of types, so that no file takes the compiler long. Rows are by_output, columns by_input.
-void dot_rows_of_floats(const RowDots& dots);
-void dot_rows_of_4_bits(const RowDots& dots);  // Q4_0, Q4_1, Q8_0
-void dot_rows_of_5_bits(const RowDots& dots);  // Q5_0, Q5_1
-void dot_rows_of_256(const RowDots& dots);     // Q4_K, Q5_K, Q6_K
+// By groups of types, so that no file takes the compiler long; false: the type is of another group. Rows are by_output,
+// columns by_input.
+bool dot_rows_of_floats(const RowDots& dots);
+bool dot_rows_of_4_bits(const RowDots& dots);  // Q4_0, Q4_1, Q8_0
+bool dot_rows_of_5_bits(const RowDots& dots);  // Q5_0, Q5_1
+bool dot_rows_of_256(const RowDots& dots);     // Q4_K, Q5_K, Q6_K
+bool dot_rows_of_2_and_3_bits(const RowDots& dots);  // Q2_K, Q3_K
+bool dot_rows_by_table(const RowDots& dots);         // IQ4_NL, IQ4_XS, MXFP4
+bool dot_rows_scaled_apart(const RowDots& dots);     // MXFP4_PAIRS, F8_E4M3
 void dot_columns(const RowDots& dots);
-void unpack_rows_of_floats(const PanelPart& part);
-void unpack_rows_of_4_bits(const PanelPart& part);
-void unpack_rows_of_5_bits(const PanelPart& part);
-void unpack_rows_of_256(const PanelPart& part);
+bool unpack_rows_of_floats(const PanelPart& part);
+bool unpack_rows_of_4_bits(const PanelPart& part);
+bool unpack_rows_of_5_bits(const PanelPart& part);
+bool unpack_rows_of_256(const PanelPart& part);
+bool unpack_rows_of_2_and_3_bits(const PanelPart& part);
+bool unpack_rows_by_table(const PanelPart& part);
+bool unpack_rows_scaled_apart(const PanelPart& part);
 void unpack_columns(const PanelPart& part);
 
 // Many tokens. Activations are packed once a call, [token panel][input][token of the panel], and shared by

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "attention/kernels.h"
+#include "attention/rows/call.h"
 #include "base/threads.h"
 #include "model/product/kernels.h"
 #include "model/tensor/stored_tensor.h"
@@ -30,7 +30,7 @@ float* ProductWorkspace::shared(std::size_t floats) { return aligned(shared_, fl
 
 namespace {
 
-bool is_float(TensorType type) { return layout_of(type).block == 1; }
+bool is_float(TensorType type) { return layout_of(type).block == 1 && type != TensorType::f8_e4m3; }
 
 void check(std::span<const ProductTerm> terms) {
   for (const ProductTerm& term : terms) {
@@ -136,46 +136,19 @@ void multiply_by_tiles(std::span<const ProductTerm> terms, const float* in, std:
 
 }  // namespace
 
+// One of them knows the type: check() has seen to it that weights by input are floats.
 void dot_rows(const RowDots& dots) {
   if (dots.term->weight.order == WeightMatrix::Order::by_input) return dot_columns(dots);
-  switch (dots.term->weight.type) {
-    case TensorType::f32:
-    case TensorType::f16:
-    case TensorType::bf16:
-      return dot_rows_of_floats(dots);
-    case TensorType::q8_0:
-    case TensorType::q4_0:
-    case TensorType::q4_1:
-      return dot_rows_of_4_bits(dots);
-    case TensorType::q5_0:
-    case TensorType::q5_1:
-      return dot_rows_of_5_bits(dots);
-    case TensorType::q4_k:
-    case TensorType::q5_k:
-    case TensorType::q6_k:
-      return dot_rows_of_256(dots);
-  }
+  static_cast<void>(dot_rows_of_floats(dots) || dot_rows_of_4_bits(dots) || dot_rows_of_5_bits(dots) ||
+                    dot_rows_of_256(dots) || dot_rows_of_2_and_3_bits(dots) || dot_rows_by_table(dots) ||
+                    dot_rows_scaled_apart(dots));
 }
 
 void unpack_panel(const PanelPart& part) {
   if (part.weight->order == WeightMatrix::Order::by_input) return unpack_columns(part);
-  switch (part.weight->type) {
-    case TensorType::f32:
-    case TensorType::f16:
-    case TensorType::bf16:
-      return unpack_rows_of_floats(part);
-    case TensorType::q8_0:
-    case TensorType::q4_0:
-    case TensorType::q4_1:
-      return unpack_rows_of_4_bits(part);
-    case TensorType::q5_0:
-    case TensorType::q5_1:
-      return unpack_rows_of_5_bits(part);
-    case TensorType::q4_k:
-    case TensorType::q5_k:
-    case TensorType::q6_k:
-      return unpack_rows_of_256(part);
-  }
+  static_cast<void>(unpack_rows_of_floats(part) || unpack_rows_of_4_bits(part) || unpack_rows_of_5_bits(part) ||
+                    unpack_rows_of_256(part) || unpack_rows_of_2_and_3_bits(part) || unpack_rows_by_table(part) ||
+                    unpack_rows_scaled_apart(part));
 }
 
 void multiply(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride,
@@ -189,8 +162,8 @@ void multiply(std::span<const ProductTerm> terms, const float* in, std::int64_t 
 
 void unpack_row(const WeightMatrix& weight, std::int64_t row, float* out) {
   if (weight.order == WeightMatrix::Order::by_output) {
-    return dequantize(weight.type, weight.data + row * bytes_of(weight.type, weight.inputs), weight.inputs,
-                      out);
+    dequantize(weight.type, weight.data + row * bytes_of(weight.type, weight.inputs), weight.inputs, out);
+    return apply_scales(weight.scales, weight.inputs, row * weight.inputs, weight.inputs, out);
   }
   const std::int64_t size = layout_of(weight.type).bytes;
   for (std::int64_t i = 0; i < weight.inputs; ++i) {

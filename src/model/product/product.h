@@ -25,6 +25,7 @@ struct WeightMatrix {
   std::int64_t outputs = 0;
   std::int64_t inputs = 0;
   Order order = Order::by_output;
+  StoredScales scales = {};  // by_output only
 };
 
 // One of several matrices that are multiplied with the same activations.

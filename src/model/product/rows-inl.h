@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "attention/kernels/dot-inl.h"
+#include "attention/tiles/dot-inl.h"
 #include "model/product/kernels.h"
 #include "model/product/unpack-inl.h"
 
@@ -43,14 +43,27 @@ HWY_INLINE void PrefetchAhead(const Byte* from) {
   for (std::size_t at = 0; at < kBytesHere; at += kLine) __builtin_prefetch(from + kAhead + at);
 }
 
-// Adds one block of every row.
+// Scales of some rows, where they lie apart.
+template <std::size_t kRows>
+struct RowScales {
+  const StoredScales* all;
+  std::int64_t row[kRows];
+};
+
+// Adds one block of every row: bytes from `byte` on, the weights of inputs from `element` on, whose scales are those of
+// inputs from `scaled` on.
 template <class Format, std::size_t kRows, std::size_t kTokens>
-HWY_INLINE void AddBlock(const Byte* const (&rows)[kRows], const float* const (&in)[kTokens],
-                         std::size_t byte, std::size_t element, Sums<kRows, kTokens>& sums) {
+HWY_INLINE void AddBlock(const Byte* const (&rows)[kRows], const RowScales<kRows>& scales,
+                         const float* const (&in)[kTokens], std::size_t byte, std::size_t element, std::size_t scaled,
+                         Sums<kRows, kTokens>& sums) {
   const FloatTag d;
   typename Format::Opened opened[kRows];
   SHARPMAX_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) opened[r] = Format::Open(rows[r] + byte);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    opened[r] = OpenBlock<Format>(rows[r] + byte, scaled, [&](std::size_t at) {
+      return scale_at(*scales.all, scales.row[r], static_cast<std::int64_t>(at));
+    });
+  }
 #pragma GCC unroll 1
   for (std::size_t c = 0; c < Format::kChunks; ++c) {
     SHARPMAX_UNROLL
@@ -72,8 +85,8 @@ HWY_INLINE void AddBlock(const Byte* const (&rows)[kRows], const float* const (&
 
 // The last block of a row of floats, which may end anywhere: padded with zeros on both sides.
 template <class Format, std::size_t kRows, std::size_t kTokens>
-HWY_NOINLINE void AddRest(const Byte* const (&rows)[kRows], const float* const (&in)[kTokens],
-                          std::size_t byte, std::size_t element, std::size_t count,
+HWY_NOINLINE void AddRest(const Byte* const (&rows)[kRows], const RowScales<kRows>& scales,
+                          const float* const (&in)[kTokens], std::size_t byte, std::size_t element, std::size_t count,
                           Sums<kRows, kTokens>& sums) {
   HWY_ALIGN Byte weights[kRows][Format::kBytes] = {};
   HWY_ALIGN float x[kTokens][Format::kBlock] = {};
@@ -87,7 +100,7 @@ HWY_NOINLINE void AddRest(const Byte* const (&rows)[kRows], const float* const (
     std::memcpy(x[t], in[t] + element, count * sizeof(float));
     padded_in[t] = x[t];
   }
-  AddBlock<Format, kRows, kTokens>(padded_rows, padded_in, 0, 0, sums);
+  AddBlock<Format, kRows, kTokens>(padded_rows, scales, padded_in, 0, 0, element, sums);
 }
 
 #if HWY_TARGET != HWY_SCALAR
@@ -115,8 +128,8 @@ HWY_INLINE void SumFour(const FloatVec* v, float* to) {
 
 // to[t * kRows + r] = row r times token t.
 template <class Format, std::size_t kRows, std::size_t kTokens>
-HWY_INLINE void DotGroup(const Byte* const (&rows)[kRows], const float* const (&in)[kTokens],
-                         std::size_t inputs, float* to) {
+HWY_INLINE void DotGroup(const Byte* const (&rows)[kRows], const RowScales<kRows>& scales,
+                         const float* const (&in)[kTokens], std::size_t inputs, float* to) {
   using All = Sums<kRows, kTokens>;
   All sums;
   SHARPMAX_UNROLL
@@ -131,10 +144,10 @@ HWY_INLINE void DotGroup(const Byte* const (&rows)[kRows], const float* const (&
 #pragma GCC unroll 1
   for (; element + Format::kBlock <= inputs; element += Format::kBlock, byte += Format::kBytes) {
     PrefetchAhead<kRows * Format::kBytes>(rows[0] + byte * kRows);
-    AddBlock<Format, kRows, kTokens>(rows, in, byte, element, sums);
+    AddBlock<Format, kRows, kTokens>(rows, scales, in, byte, element, element, sums);
   }
   if constexpr (Format::kEndsAnywhere) {
-    if (element < inputs) AddRest<Format, kRows, kTokens>(rows, in, byte, element, inputs - element, sums);
+    if (element < inputs) AddRest<Format, kRows, kTokens>(rows, scales, in, byte, element, inputs - element, sums);
   }
 
   FloatVec each[kTokens * kRows];
@@ -167,11 +180,13 @@ HWY_INLINE void DotRowsOf(const RowDots& dots) {
   }
   for (std::int64_t row = dots.begin; row < dots.end; row += kRows) {
     const Byte* rows[kRows];
+    RowScales<kRows> scales{&term.weight.scales, {}};
     for (std::size_t r = 0; r < kRows; ++r) {
-      rows[r] = data + std::min(row + static_cast<std::int64_t>(r), dots.end - 1) * row_bytes;
+      scales.row[r] = std::min(row + static_cast<std::int64_t>(r), dots.end - 1);
+      rows[r] = data + scales.row[r] * row_bytes;
     }
     HWY_ALIGN float sums[kTokens * kRows];
-    DotGroup<Format, kRows, kTokens>(rows, in, inputs, sums);
+    DotGroup<Format, kRows, kTokens>(rows, scales, in, inputs, sums);
     const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kRows, dots.end - row));
     for (std::size_t t = 0; t < tokens; ++t) {
       float* out = term.out + static_cast<std::int64_t>(t) * term.out_stride + row;
@@ -199,25 +214,28 @@ HWY_INLINE void UnpackRows(const PanelPart& part) {
   const std::int64_t skipped = bytes_of(weight.type, part.first);
   for (std::int64_t row = part.begin; row < part.end; ++row) {
     UnpackLine<Format>(reinterpret_cast<const Byte*>(weight.data) + row * row_bytes + skipped,
-                       static_cast<std::size_t>(part.count), part.to + (row - part.begin) * kPanelStride);
+                       static_cast<std::size_t>(part.count), part.to + (row - part.begin) * kPanelStride,
+                       [&](std::size_t at) {
+                         return scale_at(weight.scales, row, part.first + static_cast<std::int64_t>(at));
+                       });
   }
 }
 
-// A type and its format; of several the one that the weights have, and nothing where they have none.
+// A type and its format; of several the one that the weights have. False: they have none of these.
 template <TensorType type, class F>
 struct Stored {
   static constexpr TensorType kType = type;
   using Format = F;
 };
 template <class... Choices>
-HWY_INLINE void DotRowsOfAny(const RowDots& dots) {
+HWY_INLINE bool DotRowsOfAny(const RowDots& dots) {
   const TensorType type = dots.term->weight.type;
-  static_cast<void>(((type == Choices::kType && (DotRows<typename Choices::Format>(dots), true)) || ...));
+  return ((type == Choices::kType && (DotRows<typename Choices::Format>(dots), true)) || ...);
 }
 template <class... Choices>
-HWY_INLINE void UnpackRowsOfAny(const PanelPart& part) {
+HWY_INLINE bool UnpackRowsOfAny(const PanelPart& part) {
   const TensorType type = part.weight->type;
-  static_cast<void>(((type == Choices::kType && (UnpackRows<typename Choices::Format>(part), true)) || ...));
+  return ((type == Choices::kType && (UnpackRows<typename Choices::Format>(part), true)) || ...);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -12,13 +12,13 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
-void DotRowsOf256(const RowDots& dots) {
-  DotRowsOfAny<Stored<TensorType::q4_k, Q4_K>, Stored<TensorType::q5_k, Q5_K>,
+bool DotRowsOf256(const RowDots& dots) {
+  return DotRowsOfAny<Stored<TensorType::q4_k, Q4_K>, Stored<TensorType::q5_k, Q5_K>,
                Stored<TensorType::q6_k, Q6_K>>(dots);
 }
 
-void UnpackRowsOf256(const PanelPart& part) {
-  UnpackRowsOfAny<Stored<TensorType::q4_k, Q4_K>, Stored<TensorType::q5_k, Q5_K>,
+bool UnpackRowsOf256(const PanelPart& part) {
+  return UnpackRowsOfAny<Stored<TensorType::q4_k, Q4_K>, Stored<TensorType::q5_k, Q5_K>,
                   Stored<TensorType::q6_k, Q6_K>>(part);
 }
 
@@ -30,10 +30,10 @@ HWY_AFTER_NAMESPACE();
 namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOf256);
-void dot_rows_of_256(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf256)(dots); }
+bool dot_rows_of_256(const RowDots& dots) { return HWY_DYNAMIC_DISPATCH(DotRowsOf256)(dots); }
 
 HWY_EXPORT(UnpackRowsOf256);
-void unpack_rows_of_256(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOf256)(part); }
+bool unpack_rows_of_256(const PanelPart& part) { return HWY_DYNAMIC_DISPATCH(UnpackRowsOf256)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

@@ -11,13 +11,13 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
-void DotRowsOf4Bits(const RowDots& dots) {
-  DotRowsOfAny<Stored<TensorType::q4_0, Q4_0>, Stored<TensorType::q4_1, Q4_1>,
+bool DotRowsOf4Bits(const RowDots& dots) {
+  return DotRowsOfAny<Stored<TensorType::q4_0, Q4_0>, Stored<TensorType::q4_1, Q4_1>,
                Stored<TensorType::q8_0, Q8_0>>(dots);
 }
 
-void UnpackRowsOf4Bits(const PanelPart& part) {
-  UnpackRowsOfAny<Stored<TensorType::q4_0, Q4_0>, Stored<TensorType::q4_1, Q4_1>,
+bool UnpackRowsOf4Bits(const PanelPart& part) {
+  return UnpackRowsOfAny<Stored<TensorType::q4_0, Q4_0>, Stored<TensorType::q4_1, Q4_1>,
                   Stored<TensorType::q8_0, Q8_0>>(part);
 }
 
@@ -29,10 +29,10 @@ HWY_AFTER_NAMESPACE();
 namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOf4Bits);
-void dot_rows_of_4_bits(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf4Bits)(dots); }
+bool dot_rows_of_4_bits(const RowDots& dots) { return HWY_DYNAMIC_DISPATCH(DotRowsOf4Bits)(dots); }
 
 HWY_EXPORT(UnpackRowsOf4Bits);
-void unpack_rows_of_4_bits(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOf4Bits)(part); }
+bool unpack_rows_of_4_bits(const PanelPart& part) { return HWY_DYNAMIC_DISPATCH(UnpackRowsOf4Bits)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

@@ -11,12 +11,12 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
-void DotRowsOf5Bits(const RowDots& dots) {
-  DotRowsOfAny<Stored<TensorType::q5_0, Q5_0>, Stored<TensorType::q5_1, Q5_1>>(dots);
+bool DotRowsOf5Bits(const RowDots& dots) {
+  return DotRowsOfAny<Stored<TensorType::q5_0, Q5_0>, Stored<TensorType::q5_1, Q5_1>>(dots);
 }
 
-void UnpackRowsOf5Bits(const PanelPart& part) {
-  UnpackRowsOfAny<Stored<TensorType::q5_0, Q5_0>, Stored<TensorType::q5_1, Q5_1>>(part);
+bool UnpackRowsOf5Bits(const PanelPart& part) {
+  return UnpackRowsOfAny<Stored<TensorType::q5_0, Q5_0>, Stored<TensorType::q5_1, Q5_1>>(part);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -27,10 +27,10 @@ HWY_AFTER_NAMESPACE();
 namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOf5Bits);
-void dot_rows_of_5_bits(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOf5Bits)(dots); }
+bool dot_rows_of_5_bits(const RowDots& dots) { return HWY_DYNAMIC_DISPATCH(DotRowsOf5Bits)(dots); }
 
 HWY_EXPORT(UnpackRowsOf5Bits);
-void unpack_rows_of_5_bits(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOf5Bits)(part); }
+bool unpack_rows_of_5_bits(const PanelPart& part) { return HWY_DYNAMIC_DISPATCH(UnpackRowsOf5Bits)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

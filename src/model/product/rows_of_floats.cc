@@ -11,13 +11,13 @@ HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {
 namespace HWY_NAMESPACE {
 
-void DotRowsOfFloats(const RowDots& dots) {
-  DotRowsOfAny<Stored<TensorType::f32, Floats<float>>, Stored<TensorType::f16, Floats<hwy::float16_t>>,
+bool DotRowsOfFloats(const RowDots& dots) {
+  return DotRowsOfAny<Stored<TensorType::f32, Floats<float>>, Stored<TensorType::f16, Floats<hwy::float16_t>>,
                Stored<TensorType::bf16, Floats<hwy::bfloat16_t>>>(dots);
 }
 
-void UnpackRowsOfFloats(const PanelPart& part) {
-  UnpackRowsOfAny<Stored<TensorType::f32, Floats<float>>, Stored<TensorType::f16, Floats<hwy::float16_t>>,
+bool UnpackRowsOfFloats(const PanelPart& part) {
+  return UnpackRowsOfAny<Stored<TensorType::f32, Floats<float>>, Stored<TensorType::f16, Floats<hwy::float16_t>>,
                   Stored<TensorType::bf16, Floats<hwy::bfloat16_t>>>(part);
 }
 
@@ -29,10 +29,10 @@ HWY_AFTER_NAMESPACE();
 namespace sharpmax::model {
 
 HWY_EXPORT(DotRowsOfFloats);
-void dot_rows_of_floats(const RowDots& dots) { HWY_DYNAMIC_DISPATCH(DotRowsOfFloats)(dots); }
+bool dot_rows_of_floats(const RowDots& dots) { return HWY_DYNAMIC_DISPATCH(DotRowsOfFloats)(dots); }
 
 HWY_EXPORT(UnpackRowsOfFloats);
-void unpack_rows_of_floats(const PanelPart& part) { HWY_DYNAMIC_DISPATCH(UnpackRowsOfFloats)(part); }
+bool unpack_rows_of_floats(const PanelPart& part) { return HWY_DYNAMIC_DISPATCH(UnpackRowsOfFloats)(part); }
 
 }  // namespace sharpmax::model
 #endif  // HWY_ONCE

@@ -11,7 +11,7 @@
 #define HWY_TARGET_INCLUDE "model/product/tiles.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 //
-#include "attention/kernels/pack-inl.h"
+#include "attention/tiles/pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {

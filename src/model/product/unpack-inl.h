@@ -2,6 +2,7 @@
 //
 // A format has blocks of kBlock weights in kBytes bytes, cut into kChunks chunks of kVectors vectors:
 //   Open(block)                    what the whole block needs: its scales
+//   Open(block, scale)             the same of formats with kScaled, whose scale lies apart
 //   Unpack(block, open, chunk, w)  w[v] = the weights from Base(chunk) + Offset(v) on
 // Every value is rounded as dequantize() rounds it, so both give the same bits (up to the sign and payload of
 // NaN).
@@ -14,8 +15,9 @@
 
 #include <cstring>
 
-#include "attention/kernels/tile-inl.h"
+#include "attention/tiles/tile-inl.h"
 #include "base/float16.h"
+#include "model/tensor/stored_tensor.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sharpmax::model {
@@ -137,6 +139,7 @@ struct OneChunk {
   static constexpr std::size_t kBytes = kSize;
   static constexpr std::size_t kChunks = 1;
   static constexpr bool kEndsAnywhere = false;
+  static constexpr bool kScaled = false;
   static constexpr std::size_t kVectors = kElements / kLanes;
   static constexpr std::size_t Base(std::size_t) { return 0; }
   static constexpr std::size_t Offset(std::size_t v) { return v * kLanes; }
@@ -228,9 +231,110 @@ struct Q5_1 : OneChunk<32, 24> {
   }
 };
 
+// What four bits stand for by a table, times a scale.
+template <const std::int8_t (&kTable)[16]>
+struct Looked {
+  FloatVec scale;
+  HWY_INLINE FloatVec Of(IntVec q) const {
+    const IntTag di;
+#if HWY_TARGET == HWY_SCALAR
+    const IntVec value = hn::Set(di, kTable[hn::GetLane(q)]);
+#else
+    // The lowest byte of a lane is looked up, and its sign spread over the lane.
+    const hn::Repartition<std::int8_t, IntTag> d8;
+    HWY_ALIGN static constexpr std::int8_t aligned[16] = {
+        kTable[0], kTable[1], kTable[2],  kTable[3],  kTable[4],  kTable[5],  kTable[6],  kTable[7],
+        kTable[8], kTable[9], kTable[10], kTable[11], kTable[12], kTable[13], kTable[14], kTable[15]};
+    const auto bytes = hn::TableLookupBytes(hn::LoadDup128(d8, aligned), hn::BitCast(d8, q));
+    const IntVec value = hn::ShiftRight<24>(hn::ShiftLeft<24>(hn::BitCast(di, bytes)));
+#endif
+    return hn::Mul(hn::ConvertTo(FloatTag(), value), scale);
+  }
+};
+
+struct IQ4_NL : OneChunk<32, 18> {
+  using Opened = Looked<kUnevenSteps>;
+  static HWY_INLINE Opened Open(const Byte* block) { return {HalfAt(block)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    Nibbles<16>(block + 2, line, line, w, w + kVectors / 2);
+  }
+};
+
+struct MXFP4 : OneChunk<32, 17> {
+  using Opened = Looked<kTwiceFloat4>;
+  static HWY_INLINE Opened Open(const Byte* block) { return {hn::Set(FloatTag(), half_power_of_two(block[0]))}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    Nibbles<16>(block + 1, line, line, w, w + kVectors / 2);
+  }
+};
+
+// Neighbors share a byte, the first in its low half.
+struct MXFP4Pairs : OneChunk<32, 16> {
+  static constexpr bool kScaled = true;
+  using Opened = Looked<kTwiceFloat4>;
+  static HWY_INLINE Opened Open(const Byte*, float scale) { return {hn::Set(FloatTag(), 0.5f * scale)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& line, std::size_t, FloatVec* w) {
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) w[v] = line.Of(Halves(block, v * kLanes));
+  }
+
+ private:
+  // Four bits each of the weights from `first` on.
+  static HWY_INLINE IntVec Halves(const Byte* block, std::size_t first) {
+#if HWY_TARGET == HWY_SCALAR
+    return hn::Set(IntTag(), block[first / 2] >> 4 * (first % 2) & 15);
+#else
+    // A byte becomes two: x, and x moved up by four bits, each with its low half.
+    const hn::Rebind<std::uint8_t, hn::Half<FloatTag>> d8;
+    const hn::Rebind<std::uint16_t, hn::Half<FloatTag>> d16;
+    const hn::Rebind<std::uint8_t, FloatTag> both;
+    const auto x = hn::PromoteTo(d16, hn::LoadU(d8, block + first / 2));
+    const auto pair = hn::And(hn::Or(x, hn::ShiftLeft<4>(x)), hn::Set(d16, 0x0f0f));
+    return hn::PromoteTo(IntTag(), hn::BitCast(both, pair));
+#endif
+  }
+};
+
+struct F8E4M3 : OneChunk<32, 32> {
+  static constexpr bool kScaled = true;
+  static constexpr bool kEndsAnywhere = true;
+  struct Opened {
+    FloatVec scale;
+  };
+  static HWY_INLINE Opened Open(const Byte*, float scale) { return {hn::Set(FloatTag(), scale)}; }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& opened, std::size_t, FloatVec* w) {
+    const FloatTag d;
+    const IntTag di;
+    const IntVec seven = hn::Set(di, 0x7f);
+    const FloatVec up = hn::Set(d, 0x1p120f);  // a float with the same digits is so much too small
+    SHARPMAX_UNROLL
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const IntVec q = BytesAt(block + v * kLanes), magnitude = hn::And(q, seven);
+      const FloatVec value = hn::Mul(hn::BitCast(d, hn::ShiftLeft<20>(magnitude)), up);
+      const FloatVec or_nan = hn::IfThenElse(hn::RebindMask(d, hn::Eq(magnitude, seven)), hn::NaN(d), value);
+      const FloatVec sign = hn::BitCast(d, hn::ShiftLeft<24>(hn::AndNot(seven, q)));
+      w[v] = hn::Mul(hn::Or(or_nan, sign), opened.scale);
+    }
+  }
+};
+
+// A format's block opened; scale(element) is asked where scales lie apart.
+template <class Format, class Scale>
+HWY_INLINE typename Format::Opened OpenBlock(const Byte* block, std::size_t element, const Scale& scale) {
+  if constexpr (Format::kScaled) {
+    return Format::Open(block, scale(element));
+  } else {
+    static_cast<void>(element), static_cast<void>(scale);
+    return Format::Open(block);
+  }
+}
+struct NoScale {
+  HWY_INLINE float operator()(std::size_t) const { return 1; }
+};
+
 // `count` weights from the block at `from` on; `to` has room up to the next whole block.
-template <class Format>
-HWY_INLINE void UnpackLine(const Byte* from, std::size_t count, float* HWY_RESTRICT to) {
+template <class Format, class Scale = NoScale>
+HWY_INLINE void UnpackLine(const Byte* from, std::size_t count, float* HWY_RESTRICT to, const Scale& scale = {}) {
   const FloatTag d;
   HWY_ALIGN Byte padded[Format::kBytes];
   for (std::size_t at = 0; at < count; at += Format::kBlock, from += Format::kBytes, to += Format::kBlock) {
@@ -240,7 +344,7 @@ HWY_INLINE void UnpackLine(const Byte* from, std::size_t count, float* HWY_RESTR
       std::memcpy(padded, from, (count - at) * (Format::kBytes / Format::kBlock));
       block = padded;
     }
-    const typename Format::Opened opened = Format::Open(block);
+    const typename Format::Opened opened = OpenBlock<Format>(block, at, scale);
     for (std::size_t c = 0; c < Format::kChunks; ++c) {
       FloatVec w[Format::kVectors];
       Format::Unpack(block, opened, c, w);

@@ -56,6 +56,7 @@ struct FourChunks {
   static constexpr std::size_t kBytes = kSize;
   static constexpr std::size_t kChunks = 4;
   static constexpr bool kEndsAnywhere = false;
+  static constexpr bool kScaled = false;
   static constexpr std::size_t kVectors = 64 / kLanes;
   static constexpr std::size_t Base(std::size_t chunk) { return chunk * 64; }
   static constexpr std::size_t Offset(std::size_t v) { return v * kLanes; }
@@ -97,17 +98,119 @@ struct Q5_K : FourChunks<176> {
   }
 };
 
+// Eight scales; a chunk is two lines of 32, each of 16 bytes.
+struct IQ4_XS : FourChunks<136> {
+  struct Opened {
+    HWY_ALIGN float scale[8];
+    HWY_INLINE Looked<kUnevenSteps> Line(std::size_t i) const { return {hn::Set(FloatTag(), scale[i])}; }
+  };
+  static HWY_INLINE Opened Open(const Byte* block) {
+    const unsigned high = block[2] | static_cast<unsigned>(block[3]) << 8;
+    HWY_ALIGN std::int8_t small[8];
+    for (unsigned i = 0; i < 8; ++i) {
+      const unsigned low = block[4 + i / 2] >> 4 * (i % 2) & 15u;
+      small[i] = static_cast<std::int8_t>(static_cast<int>(low | (high >> 2 * i & 3u) << 4) - 32);
+    }
+    Opened opened;
+    ScaleAll<8>(small, HalfAt(block), opened.scale);
+    return opened;
+  }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& opened, std::size_t chunk, FloatVec* w) {
+    constexpr std::size_t kPart = kVectors / 4;  // vectors of 16 weights
+    const Byte* from = block + 8 + chunk * 32;
+    const auto first = opened.Line(2 * chunk), second = opened.Line(2 * chunk + 1);
+    Nibbles<16>(from, first, first, w, w + kPart);
+    Nibbles<16>(from + 16, second, second, w + 2 * kPart, w + 3 * kPart);
+  }
+};
+
 // Sixteen scales of 16 weights. A chunk is what the same bytes hold: 16 weights from each of four 32s.
-struct Q6_K {
+template <std::size_t kSize>
+struct FourRows {
   static constexpr std::size_t kBlock = 256;
-  static constexpr std::size_t kBytes = 210;
+  static constexpr std::size_t kBytes = kSize;
   static constexpr std::size_t kChunks = 4;
   static constexpr bool kEndsAnywhere = false;
+  static constexpr bool kScaled = false;
   static constexpr std::size_t kPart = 16 / kLanes;  // vectors of 16 weights
   static constexpr std::size_t kVectors = 4 * kPart;
   static constexpr std::size_t Base(std::size_t chunk) { return chunk / 2 * 128 + chunk % 2 * 16; }
   static constexpr std::size_t Offset(std::size_t v) { return v / kPart * 32 + v % kPart * kLanes; }
+};
 
+struct Q2_K : FourRows<84> {
+  struct Opened {
+    HWY_ALIGN float scale[16];
+    HWY_ALIGN float offset[16];
+    HWY_INLINE Affine Line(std::size_t i) const {
+      return {hn::Set(FloatTag(), scale[i]), hn::Set(FloatTag(), offset[i])};
+    }
+  };
+  static HWY_INLINE Opened Open(const Byte* block) {
+    HWY_ALIGN Byte low[16], high[16];
+    for (std::size_t i = 0; i < 16; ++i) {
+      low[i] = block[i] & 15;
+      high[i] = static_cast<Byte>(block[i] >> 4);
+    }
+    Opened opened;
+    ScaleAll<16>(low, HalfAt(block + 80), opened.scale);
+    ScaleAll<16>(high, hn::Neg(HalfAt(block + 82)), opened.offset);
+    return opened;
+  }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& opened, std::size_t chunk, FloatVec* w) {
+    const std::size_t half = chunk / 2, side = chunk % 2;
+    const Byte* from = block + 16 + 32 * half + 16 * side;
+    const IntVec mask = hn::Set(IntTag(), 3);
+    SHARPMAX_UNROLL
+    for (std::size_t i = 0; i < kPart; ++i) {
+      const IntVec q = BytesAt(from + i * kLanes);
+      SHARPMAX_UNROLL
+      for (std::size_t row = 0; row < 4; ++row) {
+        const IntVec two = hn::And(hn::ShiftRightSame(q, static_cast<int>(2 * row)), mask);
+        w[row * kPart + i] = opened.Line(8 * half + 2 * row + side).Of(two);
+      }
+    }
+  }
+};
+
+struct Q3_K : FourRows<110> {
+  struct Opened {
+    HWY_ALIGN float scale[16];
+    HWY_INLINE Centered<4> Line(std::size_t i) const { return {hn::Set(FloatTag(), scale[i])}; }
+  };
+  static HWY_INLINE Opened Open(const Byte* block) {
+    const Byte* packed = block + 96;
+    HWY_ALIGN std::int8_t small[16];
+    for (unsigned i = 0; i < 16; ++i) {
+      const unsigned low = i < 8 ? packed[i] & 15u : packed[i - 8] >> 4;
+      const unsigned high = packed[8 + i % 4] >> 2 * (i / 4) & 3u;
+      small[i] = static_cast<std::int8_t>(static_cast<int>(low | high << 4) - 32);
+    }
+    Opened opened;
+    ScaleAll<16>(small, HalfAt(block + 108), opened.scale);
+    return opened;
+  }
+  static HWY_INLINE void Unpack(const Byte* block, const Opened& opened, std::size_t chunk, FloatVec* w) {
+    const std::size_t half = chunk / 2, side = chunk % 2;
+    const Byte* from = block + 32 + 32 * half + 16 * side;
+    const IntVec mask = hn::Set(IntTag(), 3), four = hn::Set(IntTag(), 4);
+    SHARPMAX_UNROLL
+    for (std::size_t i = 0; i < kPart; ++i) {
+      const IntVec q = BytesAt(from + i * kLanes);
+      // Bit 4 half + row, moved to where a third bit belongs.
+      const IntVec thirds = hn::ShiftLeft<2>(
+          hn::ShiftRightSame(BytesAt(block + 16 * side + i * kLanes), static_cast<int>(4 * half)));
+      SHARPMAX_UNROLL
+      for (std::size_t row = 0; row < 4; ++row) {
+        const IntVec two = hn::And(hn::ShiftRightSame(q, static_cast<int>(2 * row)), mask);
+        const IntVec third = hn::And(hn::ShiftRightSame(thirds, static_cast<int>(row)), four);
+        w[row * kPart + i] = opened.Line(8 * half + 2 * row + side).Of(hn::Or(two, third));
+      }
+    }
+  }
+};
+
+struct Q6_K : FourRows<210> {
   struct Opened {
     HWY_ALIGN float scale[16];
     HWY_INLINE Centered<32> Line(std::size_t i) const { return {hn::Set(FloatTag(), scale[i])}; }

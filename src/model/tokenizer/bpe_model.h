@@ -102,7 +102,7 @@ enum class Repeated {
 
 class BpeModel {
  public:
-  // `vocabulary` must outlive it. Throws Error{bad_file} where a merge names what is no token.
+  // `vocabulary` must outlive it. Throws Error{bad_file} if a merge names an unknown token.
   BpeModel(const Vocabulary& vocabulary, const MergeList& merges, Repeated repeated, const BpeRules& rules,
            std::string_view file);
 

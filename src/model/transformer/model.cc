@@ -2,118 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 
 #include "base/in_quotes.h"
-#include "model/tensor/stored_tensor.h"
+#include "model/transformer/finder.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {
 namespace {
-
-using Shape = std::vector<std::int64_t>;
-
-std::string shape_text(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
-// Takes parts of one file by the names of its architecture.
-class Finder {
- public:
-  Finder(const ModelFile& file, const Configuration& configuration)
-      : file_(file),
-        c_(configuration),
-        architecture_(architecture_of(file)),
-        in_folder_(std::holds_alternative<SafetensorsFolder>(file)),
-        names_(in_folder_ ? architecture_.folder : architecture_.gguf) {
-    for (const std::string_view prefix : names_.prefixes) {
-      prefix_ = prefix;
-      if (find_tensor(file_, prefix_ + std::string(names_.embedding) + ".weight")) return;
-    }
-  }
-
-  const PartNames& names() const { return names_; }
-  const Architecture& architecture() const { return architecture_; }
-
-  void at_layer(std::int64_t layer) { layer_ = layer; }
-
-  const StoredTensor& tensor(const std::string& name) const {
-    if (const StoredTensor* found = find_tensor(file_, name)) return *found;
-    throw Error(ErrorCode::bad_file,
-                fmt::format("{}: there is no tensor {}, which a {} model of {} layers has", name_of(file_),
-                            in_quotes(name), c_.architecture, c_.layers));
-  }
-
-  std::string full_name(std::string_view part, std::string_view suffix) const {
-    std::string name(part);
-    if (const std::size_t hole = name.find("{}"); hole != std::string::npos)
-      name.replace(hole, 2, std::to_string(layer_));
-    return prefix_ + name + std::string(suffix);
-  }
-
-  // Beside the prefix, not under it; models that see images may have it within their language part.
-  std::string head_name() const {
-    const std::string name = std::string(names_.head) + ".weight", inside = "language_model." + name;
-    return find_tensor(file_, inside) ? inside : name;
-  }
-
-  // A matrix of any number of rows where `outputs` is 0.
-  WeightMatrix matrix(const std::string& name, std::int64_t outputs, std::int64_t inputs,
-                      bool by_input) const {
-    const StoredTensor& found = tensor(name);
-    const bool any = outputs == 0 && found.shape.size() == 2;
-    const std::int64_t rows = any ? found.shape[0] : outputs;
-    const Shape wanted = by_input ? Shape{inputs, rows} : Shape{rows, inputs};
-    check_shape(found, wanted);
-    return {.type = found.type,
-            .data = found.bytes.data(),
-            .outputs = rows,
-            .inputs = inputs,
-            .order = by_input ? WeightMatrix::Order::by_input : WeightMatrix::Order::by_output};
-  }
-
-  std::vector<float> floats(const std::string& name, std::int64_t count) const {
-    const StoredTensor& found = tensor(name);
-    check_shape(found, {count});
-    std::vector<float> values(static_cast<std::size_t>(count));
-    dequantize(found.type, found.bytes.data(), count, values.data());
-    return values;
-  }
-
-  Projection projection(std::string_view part, std::int64_t outputs, std::int64_t inputs,
-                        Presence bias) const {
-    Projection p;
-    p.weight = matrix(full_name(part, ".weight"), outputs, inputs,
-                      in_folder_ && architecture_.folder_weights_by_input);
-    const std::string name = full_name(part, ".bias");
-    if (bias == Presence::required || (bias == Presence::where_present && find_tensor(file_, name)))
-      p.bias = floats(name, outputs);
-    return p;
-  }
-
-  NormWeights norm(std::string_view part, std::int64_t width) const {
-    NormWeights n;
-    n.scale = floats(full_name(part, ".weight"), width);
-    if (in_folder_)
-      for (float& scale : n.scale) scale += architecture_.folder_norm_offset;
-    if (c_.norm == NormKind::layer) n.shift = floats(full_name(part, ".bias"), width);
-    return n;
-  }
-
- private:
-  void check_shape(const StoredTensor& found, const Shape& wanted) const {
-    if (found.shape == wanted) return;
-    throw Error(ErrorCode::bad_file, fmt::format("{}: tensor {} at byte {} has shape {}; {} was expected",
-                                                 name_of(file_), in_quotes(found.name), found.offset,
-                                                 shape_text(found.shape), shape_text(wanted)));
-  }
-
-  const ModelFile& file_;
-  const Configuration& c_;
-  const Architecture& architecture_;
-  bool in_folder_;
-  const PartNames& names_;
-  std::string prefix_;
-  std::int64_t layer_ = 0;
-};
 
 std::vector<Projection> find_query_key_value(const Finder& find, const Configuration& c) {
   const PartNames& names = find.names();
@@ -130,9 +27,66 @@ std::vector<Projection> find_query_key_value(const Finder& find, const Configura
   return parts;
 }
 
-LayerWeights find_layer(const Finder& find, const Configuration& c) {
+// What a row of a head gives away before any key has a share of it, as logarithms: [heads].
+std::vector<float> find_sinks(const Finder& find, const Configuration& c) {
+  // Whose exponential is a number, and not 0.
+  constexpr float kLargest = 700;
+  const std::string name = find.weight_name(find.names().sinks);
+  std::vector<float> sinks = find.floats(name, {c.heads});
+  for (const float sink : sinks)
+    if (!(std::abs(sink) <= kLargest))
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: tensor {} at byte {} holds {}; expected numbers between -{} and {}", find.file_name(),
+                              in_quotes(name), find.tensor(name).offset, sink, kLargest, kLargest));
+  return sinks;
+}
+
+MixtureWeights find_mixture(const Finder& find, const Configuration& c) {
+  const PartNames& names = find.names();
+  const Experts& experts = *c.experts;
+  const Presence bias = find.architecture().feed_forward_bias;
+  MixtureWeights mixture{.router = find.projection(names.router, experts.count, c.width, bias), .experts = {}};
+  mixture.experts.resize(static_cast<std::size_t>(experts.count));
+  const bool one_each = names.expert_gate.find("{e}") != std::string_view::npos &&
+                        find.has(find.full_name(names.expert_gate, ".weight"));
+  if (one_each) {
+    for (std::int64_t e = 0; e < experts.count; ++e) {
+      Expert& expert = mixture.experts[static_cast<std::size_t>(e)];
+      expert.inner.push_back(find.projection(names.expert_gate, experts.hidden, c.width, bias, e));
+      expert.inner.push_back(find.projection(names.expert_up, experts.hidden, c.width, bias, e));
+      expert.down = find.projection(names.expert_down, c.width, experts.hidden, bias, e);
+    }
+    return mixture;
+  }
+  const auto give = [&](std::vector<Projection> parts, const auto& to) {
+    for (std::size_t e = 0; e < parts.size(); ++e) to(mixture.experts[e], std::move(parts[e]));
+  };
+  const auto inner = [](Expert& expert, Projection part) { expert.inner.push_back(std::move(part)); };
+  if (!names.experts_gate_up.empty()) {
+    give(find.stacked(names.experts_gate_up, 2 * experts.hidden, c.width), inner);
+  } else {
+    give(find.stacked(names.expert_gate, experts.hidden, c.width), inner);
+    give(find.stacked(names.expert_up, experts.hidden, c.width), inner);
+  }
+  const std::string_view down = names.experts_down.empty() ? names.expert_down : names.experts_down;
+  give(find.stacked(down, c.width, experts.hidden), [](Expert& expert, Projection part) { expert.down = std::move(part); });
+  return mixture;
+}
+
+void find_dense(const Finder& find, const Configuration& c, LayerWeights& layer) {
   const PartNames& names = find.names();
   const Presence bias = find.architecture().feed_forward_bias;
+  if (!names.gate_up.empty()) {
+    layer.inner.push_back(find.projection(names.gate_up, 2 * c.hidden, c.width, bias));
+  } else {
+    if (c.gated) layer.inner.push_back(find.projection(names.gate, c.hidden, c.width, bias));
+    layer.inner.push_back(find.projection(names.up, c.hidden, c.width, bias));
+  }
+  layer.down = find.projection(names.down, c.width, c.hidden, bias);
+}
+
+LayerWeights find_layer(const Finder& find, const Configuration& c, std::int64_t number) {
+  const PartNames& names = find.names();
   LayerWeights layer;
   if (c.norm_before) layer.attention_norm = find.norm(names.attention_norm, c.width);
   layer.query_key_value = find_query_key_value(find, c);
@@ -143,14 +97,13 @@ LayerWeights find_layer(const Finder& find, const Configuration& c) {
   }
   layer.attention_out =
       find.projection(names.attention_out, c.width, c.query_width(), find.architecture().attention_out_bias);
+  if (!names.sinks.empty()) layer.sinks = find_sinks(find, c);
   if (c.norm_before) layer.feed_forward_norm = find.norm(names.feed_forward_norm, c.width);
-  if (!names.gate_up.empty()) {
-    layer.inner.push_back(find.projection(names.gate_up, 2 * c.hidden, c.width, bias));
+  if (c.has_experts(number)) {
+    layer.mixture = find_mixture(find, c);
   } else {
-    if (c.gated) layer.inner.push_back(find.projection(names.gate, c.hidden, c.width, bias));
-    layer.inner.push_back(find.projection(names.up, c.hidden, c.width, bias));
+    find_dense(find, c, layer);
   }
-  layer.down = find.projection(names.down, c.width, c.hidden, bias);
   if (c.norm_after) {
     layer.after_attention_norm = find.norm(names.after_attention_norm, c.width);
     layer.after_feed_forward_norm = find.norm(names.after_feed_forward_norm, c.width);
@@ -177,21 +130,38 @@ Weights find_weights(const ModelFile& file, Configuration& c) {
     w.positions = find.matrix(find.full_name(names.positions, ".weight"), c.context, c.width, false);
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     find.at_layer(layer);
-    w.layers.push_back(find_layer(find, c));
+    w.layers.push_back(find_layer(find, c, layer));
   }
   w.final_norm = find.norm(names.final_norm, c.width);
   const std::string head = find.head_name();
   w.head = head_is_tied(file, head) ? w.embedding : find.matrix(head, c.vocabulary, c.width, false);
   const std::string bias = std::string(names.head) + ".bias";
   if (find.architecture().head_bias == Presence::where_present && find_tensor(file, bias))
-    w.head_bias = find.floats(bias, c.vocabulary);
+    w.head_bias = find.floats(bias, {c.vocabulary});
   return w;
 }
+
+namespace {
+
+NormalizerTable trained_with(const Configuration& c, const Weights& weights) {
+  NormalizerTable table(c.layers, c.heads, Softmax{});
+  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
+    const std::vector<float>& sinks = weights.layers[static_cast<std::size_t>(layer)].sinks;
+    for (std::size_t head = 0; head < sinks.size(); ++head)
+      table.set(layer, static_cast<std::int64_t>(head), Sink{.c = std::exp(static_cast<double>(sinks[head]))});
+  }
+  return table;
+}
+
+}  // namespace
 
 Model::Model(const std::filesystem::path& path)
     : file_(std::make_unique<const ModelFile>(open_model_file(path))),
       configuration_(read_configuration(*file_)),
-      weights_(find_weights(*file_, configuration_)) {}
+      weights_(find_weights(*file_, configuration_)),
+      own_normalizers_(trained_with(configuration_, weights_)),
+      sinks_(std::any_of(weights_.layers.begin(), weights_.layers.end(),
+                         [](const LayerWeights& layer) { return !layer.sinks.empty(); })) {}
 
 const Tokenizer& Model::tokenizer() const {
   const std::lock_guard lock(*making_);

@@ -11,6 +11,7 @@
 #include "model/file/model_file.h"
 #include "model/product/product.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/transformer/normalizer_table.h"
 
 namespace sharpmax::model {
 
@@ -25,15 +26,28 @@ struct Projection {
   std::vector<float> bias;  // [outputs], empty: none
 };
 
+// One expert of a mixture: a feed-forward part of its own.
+struct Expert {
+  std::vector<Projection> inner;  // gate and up, or one that holds both
+  Projection down;
+};
+
+struct MixtureWeights {
+  Projection router;  // [experts, width]
+  std::vector<Expert> experts;
+};
+
 struct LayerWeights {
   std::optional<NormWeights> attention_norm;
   std::vector<Projection> query_key_value;  // three, or one that holds all; outputs in that order
   std::optional<NormWeights> query_norm, key_norm;  // [head_width], or of all heads: QueryKeyNorm
+  std::vector<float> sinks;  // [heads], logarithms of what the normalizer adds to a row's sum; empty: nothing
   Projection attention_out;
   std::optional<NormWeights> after_attention_norm;
   std::optional<NormWeights> feed_forward_norm;
   std::vector<Projection> inner;  // gate and up, one that holds both in that order, or up alone
   Projection down;
+  std::optional<MixtureWeights> mixture;  // instead of inner and down
   std::optional<NormWeights> after_feed_forward_norm;
 };
 
@@ -58,6 +72,9 @@ class Model {
   const ModelFile& file() const noexcept { return *file_; }
   const Configuration& configuration() const noexcept { return configuration_; }
   const Weights& weights() const noexcept { return weights_; }
+  // What every head was trained with: softmax, or a sink of its own.
+  const NormalizerTable& own_normalizers() const noexcept { return own_normalizers_; }
+  bool trained_with_softmax() const noexcept { return !sinks_; }
   // Made when first asked for: a model can run without one.
   const Tokenizer& tokenizer() const;
 
@@ -68,6 +85,8 @@ class Model {
   std::unique_ptr<const ModelFile> file_;
   Configuration configuration_;
   Weights weights_;
+  NormalizerTable own_normalizers_;
+  bool sinks_;  // some head has one
   std::unique_ptr<std::mutex> making_ = std::make_unique<std::mutex>();  // of the tokenizer, by several threads
   mutable std::unique_ptr<const Tokenizer> tokenizer_;
 };

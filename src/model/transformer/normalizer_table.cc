@@ -12,10 +12,8 @@
 #include "sharpmax/error.h"
 
 namespace sharpmax::model {
-namespace {
 
-// The normalizer as one head sees it.
-AnyNormalizer of_head(const AnyNormalizer& normalizer, std::int64_t head) {
+AnyNormalizer normalizer_of_head(const AnyNormalizer& normalizer, std::int64_t head) {
   const Definition& definition = normalizer.definition();
   std::vector<AnyNormalizer::NamedParameter> named;
   for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
@@ -27,12 +25,10 @@ AnyNormalizer of_head(const AnyNormalizer& normalizer, std::int64_t head) {
   return AnyNormalizer(definition.name, named);
 }
 
-}  // namespace
-
 NormalizerTable::NormalizerTable(std::int64_t layers, std::int64_t heads, const AnyNormalizer& normalizer)
     : layers_(layers), heads_(heads) {
   check_heads(normalizer, heads, "model");
-  for (std::int64_t i = 0; i < layers * heads; ++i) cells_.push_back(of_head(normalizer, i % heads));
+  for (std::int64_t i = 0; i < layers * heads; ++i) cells_.push_back(normalizer_of_head(normalizer, i % heads));
 }
 
 void NormalizerTable::set(std::int64_t layer, std::int64_t head, const AnyNormalizer& normalizer) {
@@ -50,7 +46,39 @@ void NormalizerTable::set_layer(std::int64_t layer, const AnyNormalizer& normali
     throw Error(ErrorCode::bad_argument,
                 fmt::format("there is no layer {}; the model has layers 0 to {}", layer, layers_ - 1));
   check_heads(normalizer, heads_, fmt::format("layer {}", layer));
-  for (std::int64_t head = 0; head < heads_; ++head) set(layer, head, of_head(normalizer, head));
+  for (std::int64_t head = 0; head < heads_; ++head) set(layer, head, normalizer_of_head(normalizer, head));
+}
+
+namespace {
+
+// Whether one call can serve both: they differ in numbers alone, which may be given head by head.
+bool go_together(const AnyNormalizer& a, const AnyNormalizer& b) {
+  if (a == b) return true;
+  if (a.name() != b.name()) return false;
+  const auto& specs = a.definition().parameters;
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (specs[i].kind != ParameterKind::number && !(a.parameters()[i] == b.parameters()[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+AnyNormalizer normalizer_of_heads(const NormalizerTable& table, std::int64_t layer, std::int64_t first, std::int64_t end) {
+  const AnyNormalizer& one = table.at(layer, first);
+  const auto& specs = one.definition().parameters;
+  std::vector<std::vector<double>> values(specs.size());
+  bool same = true;
+  for (std::int64_t head = first; head < end; ++head) {
+    same &= table.at(layer, head) == one;
+    for (std::size_t i = 0; i < specs.size(); ++i) values[i].push_back(table.at(layer, head).parameters()[i].of_head(0));
+  }
+  if (same) return one;
+  std::vector<AnyNormalizer::NamedParameter> named;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const bool by_head = specs[i].kind == ParameterKind::number && !(table.at(layer, first).parameters()[i].values().empty());
+    named.emplace_back(specs[i].name, by_head ? Parameter(values[i]) : one.parameters()[i]);
+  }
+  return AnyNormalizer(one.definition().name, named);
 }
 
 std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer, std::int64_t kv_heads) {
@@ -59,7 +87,7 @@ std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer,
   for (std::int64_t head = 0; head < heads;) {
     const AnyNormalizer& normalizer = table.at(layer, head);
     std::int64_t end = head + 1;
-    while (end < heads && table.at(layer, end) == normalizer) ++end;
+    while (end < heads && go_together(table.at(layer, end), normalizer)) ++end;
     // Whole groups from the start of one, or what is left of the group that the head is in.
     const std::int64_t in_group = head % group;
     if (in_group != 0 || end - head < group) {
@@ -68,7 +96,7 @@ std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer,
       end = head + (end - head) / group * group;
     }
     const std::int64_t kv_first = head / group;
-    runs.push_back({head, end - head, kv_first, (end - 1) / group - kv_first + 1, normalizer});
+    runs.push_back({head, end - head, kv_first, (end - 1) / group - kv_first + 1, normalizer_of_heads(table, layer, head, end)});
     head = end;
   }
   return runs;
@@ -79,29 +107,38 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kSchema = "sharpmax.normalizers/1";
+constexpr const char* kOwn = "own";
 
 class Reader {
  public:
-  Reader(std::string_view name, std::int64_t layers, std::int64_t heads)
-      : name_(name), layers_(layers), heads_(heads) {}
+  Reader(std::string_view name, const NormalizerTable& own)
+      : name_(name), own_(own), layers_(own.layers()), heads_(own.heads()) {}
 
   NormalizerTable read(const Json& root) {
     only(root, "the file", {"schema", "model", "default", "layers", "heads"});
     if (!root.contains("schema") || root["schema"] != kSchema)
       refuse(fmt::format("\"schema\" must be \"{}\"", kSchema));
     if (root.contains("model")) check_model(root["model"]);
-    NormalizerTable table(layers_, heads_,
-                          root.contains("default") ? normalizer(root["default"], "default") : Softmax{});
+    NormalizerTable table = own_;
+    if (root.contains("default") && root["default"] != kOwn)
+      table = NormalizerTable(layers_, heads_, normalizer(root["default"], "default"));
     for_each(root, "layers", {"layer", "normalizer"}, [&](const Json& entry, const std::string& where) {
       const std::int64_t layer = number(entry, "layer", where);
       once(layer, -1, where);
-      set(where, [&] { table.set_layer(layer, normalizer(entry.value("normalizer", Json()), where)); });
+      set(where, [&] {
+        if (entry.value("normalizer", Json()) != kOwn)
+          return table.set_layer(layer, normalizer(entry.value("normalizer", Json()), where));
+        for (std::int64_t head = 0; head < heads_; ++head) keep(table, layer, head);
+      });
     });
     for_each(
         root, "heads", {"layer", "head", "normalizer"}, [&](const Json& entry, const std::string& where) {
           const std::int64_t layer = number(entry, "layer", where), head = number(entry, "head", where);
           once(layer, head, where);
-          set(where, [&] { table.set(layer, head, normalizer(entry.value("normalizer", Json()), where)); });
+          set(where, [&] {
+            if (entry.value("normalizer", Json()) == kOwn) return keep(table, layer, head);
+            table.set(layer, head, normalizer(entry.value("normalizer", Json()), where));
+          });
         });
     return table;
   }
@@ -170,7 +207,14 @@ class Reader {
     }
   }
 
+  // set() first: it refuses a head that does not exist.
+  void keep(NormalizerTable& table, std::int64_t layer, std::int64_t head) const {
+    table.set(layer, head, Softmax{});
+    table.set(layer, head, own_.at(layer, head));
+  }
+
   std::string name_;
+  const NormalizerTable& own_;
   std::int64_t layers_, heads_;
   std::set<std::pair<std::int64_t, std::int64_t>> seen_;
 };
@@ -179,7 +223,15 @@ class Reader {
 
 NormalizerTable parse_normalizer_table(std::string_view text, std::string_view name, std::int64_t layers,
                                        std::int64_t heads) {
-  Reader reader(name, layers, heads);
+  return parse_normalizer_table(text, name, NormalizerTable(layers, heads, Softmax{}));
+}
+
+nlohmann::ordered_json own_table_json(const NormalizerTable& own) {
+  return {{"schema", kSchema}, {"model", {{"layers", own.layers()}, {"heads", own.heads()}}}, {"default", kOwn}};
+}
+
+NormalizerTable parse_normalizer_table(std::string_view text, std::string_view name, const NormalizerTable& own) {
+  Reader reader(name, own);
   try {
     return reader.read(Json::parse(text));
   } catch (const Json::parse_error& error) {

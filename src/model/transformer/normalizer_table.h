@@ -32,13 +32,18 @@ class NormalizerTable {
   std::vector<AnyNormalizer> cells_;
 };
 
+// A normalizer as one of the heads sees it: parameters with one value a head have that of the head.
+AnyNormalizer normalizer_of_head(const AnyNormalizer& normalizer, std::int64_t head);
+
 // Heads that one call of attend() can serve: they lie side by side, share keys evenly, and have one
-// normalizer.
+// normalizer, whose parameters may differ from head to head.
 struct HeadRun {
   std::int64_t first = 0, count = 0;        // query heads
   std::int64_t kv_first = 0, kv_count = 0;  // the key heads that they use
   AnyNormalizer normalizer;
 };
+// The normalizer of heads [first, end) of a layer, which differ in numbers alone: numbers that differ are given head by head.
+AnyNormalizer normalizer_of_heads(const NormalizerTable& table, std::int64_t layer, std::int64_t first, std::int64_t end);
 std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer, std::int64_t kv_heads);
 
 // The table of normalizers as JSON, schema sharpmax.normalizers/1:
@@ -47,12 +52,17 @@ std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer,
 //    "layers": [{"layer": 4, "normalizer": "ssmax:s=0.4"}],
 //    "heads": [{"layer": 0, "head": 3, "normalizer": "entropy_target:nats=1"}]}
 //
-// Later words are stronger: a head's own, its layer's, the default. "model" may be left out; where it is
-// there it must be the model's. Anything unknown, named twice or not there is refused.
+// Later words are stronger: a head's own, its layer's, the default. "own" is what a head was trained with, and the
+// default where there is none. "model" may be left out; where it is there it must be the model's. Anything unknown,
+// named twice or not there is refused.
 
 // `name` opens every message. Error{bad_file} says which entry is wrong.
+NormalizerTable parse_normalizer_table(std::string_view text, std::string_view name, const NormalizerTable& own);
+// Of a model that was trained with softmax.
 NormalizerTable parse_normalizer_table(std::string_view text, std::string_view name, std::int64_t layers,
                                        std::int64_t heads);
+// The table that keeps every head's own.
+nlohmann::ordered_json own_table_json(const NormalizerTable& own);
 
 // The shortest that parses back to the same table.
 nlohmann::ordered_json to_json(const NormalizerTable& table);

@@ -79,11 +79,9 @@ namespace {
 // Logits are computed for so many tokens at once that their memory stays small: [32, 256000] floats are 33
 // MB.
 constexpr std::int64_t kLogitTokens = 32;
-// Tokens that one thread takes at a time in what is done token by token.
-constexpr std::int64_t kTokensPerTask = 16;
 
 // So that no run has heads on both sides; every head has keys of its own.
-void split_at(std::vector<HeadRun>& runs, std::int64_t head) {
+void split_at(std::vector<HeadRun>& runs, std::int64_t head, const NormalizerTable& table, std::int64_t layer) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::int64_t before = head - runs[i].first;
     if (before <= 0 || before >= runs[i].count) continue;
@@ -91,22 +89,24 @@ void split_at(std::vector<HeadRun>& runs, std::int64_t head) {
     rest.first += before, rest.kv_first += before;
     rest.count -= before, rest.kv_count -= before;
     runs[i].count = runs[i].kv_count = before;
+    runs[i].normalizer = normalizer_of_heads(table, layer, runs[i].first, head);
+    rest.normalizer = normalizer_of_heads(table, layer, head, rest.first + rest.count);
     runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(rest));
     return;
   }
 }
 
-std::vector<std::vector<HeadRun>> runs_of(const Configuration& c,
-                                          const std::optional<NormalizerTable>& table) {
-  const NormalizerTable plain(c.layers, c.heads, Softmax{});
+std::vector<std::vector<HeadRun>> runs_of(const Model& model, const std::optional<NormalizerTable>& table) {
+  const Configuration& c = model.configuration();
   if (table && (table->layers() != c.layers || table->heads() != c.heads))
     throw Error(ErrorCode::bad_argument,
                 fmt::format("the table of normalizers has {} layers of {} heads; the model has {} of {}",
                             table->layers(), table->heads(), c.layers, c.heads));
   std::vector<std::vector<HeadRun>> runs;
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-    runs.push_back(head_runs(table ? *table : plain, layer, c.kv_heads));
-    if (c.local) split_at(runs.back(), c.local->heads);
+    const NormalizerTable& used = table ? *table : model.own_normalizers();
+    runs.push_back(head_runs(used, layer, c.kv_heads));
+    if (c.local) split_at(runs.back(), c.local->heads, used, layer);
   }
   return runs;
 }
@@ -138,11 +138,12 @@ Session::Session(const Model& model, const SessionSettings& settings)
       block_(std::clamp<std::int64_t>(settings.block, 1, capacity_of(c_, settings.capacity))),
       threads_(threads_for(settings.threads)),
       cache_(c_, capacity_of(c_, settings.capacity), settings.cache),
-      runs_(runs_of(c_, settings.normalizers)),
+      runs_(runs_of(model, settings.normalizers)),
       on_layer_(settings.on_layer),
       rope_(rope_of(c_, settings)),
       window_rope_(c_.window_rope.value_or(Rope{})),
       workspace_(threads_),
+      mixture_(c_, block_, threads_),
       features_(room(block_, c_.width)),
       normed_(room(block_, c_.width)),
       query_key_value_(room(block_, c_.query_width() + 2 * c_.kv_width())),
@@ -152,15 +153,7 @@ Session::Session(const Model& model, const SessionSettings& settings)
 
 template <class Body>
 void Session::for_tokens(std::int64_t tokens, const Body& body) const {
-  if (tokens <= kTokensPerTask) {  // starting a team costs more
-    for (std::int64_t t = 0; t < tokens; ++t) body(t);
-    return;
-  }
-  const std::int64_t tasks = (tokens + kTokensPerTask - 1) / kTokensPerTask;
-  parallel_for(threads_, tasks, [&](std::int64_t task, int) {
-    const std::int64_t end = std::min(tokens, (task + 1) * kTokensPerTask);
-    for (std::int64_t t = task * kTokensPerTask; t < end; ++t) body(t);
-  });
+  for_each_token(threads_, tokens, body);
 }
 
 void Session::check(std::span<const Token> tokens) const {
@@ -334,8 +327,13 @@ void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
 
 void Session::run_feed_forward(std::int64_t layer, std::int64_t tokens) {
   const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
+  const float* const in = entering(w.feed_forward_norm, tokens);
+  if (w.mixture) {
+    mixture_.run(*w.mixture, in, tokens, result_.data(), workspace_);
+    return add_result(w.after_feed_forward_norm, tokens);
+  }
   const std::int64_t stride = (c_.gated ? 2 : 1) * c_.hidden;
-  project(w.inner, entering(w.feed_forward_norm, tokens), c_.width, tokens, inner_.data(), stride);
+  project(w.inner, in, c_.width, tokens, inner_.data(), stride);
   for_tokens(tokens, [&](std::int64_t t) {
     float* const gate = inner_.data() + t * stride;
     activate(c_.activation, gate, c_.gated ? gate + c_.hidden : nullptr, c_.hidden, gate);

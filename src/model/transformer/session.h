@@ -12,6 +12,7 @@
 
 #include "model/architecture/architecture.h"
 #include "model/product/product.h"
+#include "model/transformer/mixture.h"
 #include "model/transformer/model.h"
 #include "model/transformer/normalizer_table.h"
 #include "model/transformer/rope.h"
@@ -93,7 +94,7 @@ struct SessionSettings {
   std::int64_t block = 512;   // tokens that go through a layer together
   CacheType cache = CacheType::float32;
   int threads = 0;                             // 0: what OpenMP would use
-  std::optional<NormalizerTable> normalizers;  // default: softmax
+  std::optional<NormalizerTable> normalizers;  // default: what the model was trained with
   std::optional<RopeScaling> rope_scaling;     // default: the model's
   // Called before each layer of each block. It may throw: the tokens of that block then count as not fed.
   std::function<void()> on_layer;
@@ -157,6 +158,7 @@ class Session {
   std::function<void()> on_layer_;
   RopeTable rope_, window_rope_;
   ProductWorkspace workspace_;
+  Mixture mixture_;
   AttentionObserver* observer_ = nullptr;
   std::int64_t position_ = 0;
   // [token, feature] of one block

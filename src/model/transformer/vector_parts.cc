@@ -111,7 +111,21 @@ Vec GeluTanh(Vec x) {
   return TimesSigmoid(x, hn::Mul(hn::Mul(x, rate), hn::MulAdd(hn::Mul(x, x), cubic, hn::Set(d, 1.0f))));
 }
 
+// Of gpt-oss. Max and Min of Highway take the second of two where one is NaN on some machines: NaN is put back.
+Vec ClampedSwish(Vec gate, Vec up) {
+  const Tag d;
+  const Vec most = hn::Set(d, 7.0f), least = hn::Set(d, -7.0f);
+  const Vec g = hn::IfThenElse(hn::IsNaN(gate), gate, hn::Min(gate, most));
+  const Vec u = hn::IfThenElse(hn::IsNaN(up), up, hn::Max(hn::Min(up, most), least));
+  return hn::Mul(hn::Add(u, hn::Set(d, 1.0f)), TimesSigmoid(g, hn::Mul(g, hn::Set(d, 1.702f))));
+}
+
 void Activate(Activation activation, const float* gate, const float* up, std::int64_t count, float* out) {
+  if (activation == Activation::clamped_swish) {
+    return ForEach(gate, count, out, [&](Vec v, std::int64_t i, std::int64_t lanes) {
+      return ClampedSwish(v, LoadAt(up, i, lanes));
+    });
+  }
   const auto with = [&](const auto& function) {
     ForEach(gate, count, out, [&](Vec v, std::int64_t i, std::int64_t lanes) {
       const Vec activated = function(v);

@@ -75,6 +75,41 @@ Section worst_section(const Json& attention) {
           /*brief=*/true};
 }
 
+// Layers that see a window, and those that see everything, at the greatest length.
+std::optional<Table> layer_kinds_table(const Json& attention) {
+  if (!attention.contains("layer_kinds")) return std::nullopt;
+  const std::size_t last = attention.at("lengths").size() - 1;
+  const double layers_in_all = number_at(attention.at("layer_kinds").at(0), "layers").value_or(0) +
+                               number_at(attention.at("layer_kinds").at(1), "layers").value_or(0);
+  const double heads_per_layer = static_cast<double>(attention.at("heads").size()) / std::max(layers_in_all, 1.0);
+  const bool mass = attention.at("median_over_heads").contains("mass");
+  Table table{.id = "layer-kinds",
+              .title = "Layers with a window and without",
+              .columns = {{.name = "layers"},
+                          {.name = "number", .format = kTokenCount},
+                          {.name = "peak outside", .format = fixed_to(3)},
+                          {.name = "entropy outside", .format = fixed_to(2)},
+                          {.name = "first token", .format = fixed_to(3)}},
+              .rows = {},
+              .sortable = false};
+  if (mass) table.columns.push_back({.name = "to the sink", .format = fixed_to(3)});
+  table.columns.push_back({.name = "blunt heads", .format = kTokenCount});
+  for (const Json& kind : attention.at("layer_kinds")) {
+    const Json& median = kind.at("median_over_heads");
+    std::vector<Cell> row{text_at(kind, "name") == "window" ? "that see a window" : "that see everything", number_at(kind, "layers"),
+                          at_place(median.at("peak_outside"), last), at_place(median.at("entropy_outside"), last),
+                          at_place(median.at("first"), last)};
+    if (mass) {
+      const auto kept = at_place(median.at("mass"), last);
+      row.push_back(kept ? Cell(1.0 - *kept) : Cell());
+    }
+    const double blunt = kind.at("blunt_heads").at(last).get<double>();
+    row.push_back(Cell(blunt, fmt::format("{} of {}", count(blunt), count(heads_per_layer * number_at(kind, "layers").value_or(0)))));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Section length_section_of(const Json& attention) {
   const std::vector<double> lengths = numbers_in(attention.at("lengths"));
   const Json &median = attention.at("median_over_heads"), &blunt = attention.at("blunt_heads");
@@ -93,11 +128,17 @@ Section length_section_of(const Json& attention) {
                                        {"first token", "first", 3},         {"peak outside", "peak_outside", 3},
                                        {"entropy outside", "entropy_outside", 2}, {"spread", "spread", 1}};
   for (const Statistic& one : kStatistics) table.columns.push_back({.name = one.name, .format = fixed_to(one.digits)});
+  const bool mass = median.contains("mass");
+  if (mass) table.columns.push_back({.name = "to the sink", .format = fixed_to(3)});
   table.columns.push_back({.name = "blunt heads", .format = kTokenCount});
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const bool past = trained && lengths[i] > *trained;
     std::vector<Cell> row{Cell(lengths[i], past ? count(lengths[i]) + "*" : "")};
     for (const Statistic& one : kStatistics) row.push_back(at_place(median.at(one.field), i));
+    if (mass) {
+      const auto kept = at_place(median.at("mass"), i);
+      row.push_back(kept ? Cell(1.0 - *kept) : Cell());
+    }
     const double number = blunt.at(i).get<double>();
     row.push_back(Cell(number, fmt::format("{} of {}", count(number), count(heads))));
     table.rows.push_back(std::move(row));
@@ -114,6 +155,10 @@ Section length_section_of(const Json& attention) {
     section.items.push_back({std::move(chart)});
   }
   section.items.push_back({std::move(table)});
+  if (auto kinds = layer_kinds_table(attention)) section.items.push_back({std::move(*kinds)});
+  if (mass)
+    section.items.push_back({Note{"To the sink: the part of a row's weight that its normalizer gives to no key. Entropy, peak and the other "
+                                  "statistics are of the weights that keys have, divided by their sum."}});
   if (trained && lengths.back() > *trained) section.items.push_back({Note{"*: past the trained length."}});
   return section;
 }
@@ -134,12 +179,10 @@ Section forecast_section(const Json& attention) {
     }
     table.rows.push_back(std::move(row));
   }
-  Section section{"forecast", "How good the forecasts are",
-                  "Where they could be checked: the factor by which the forecast peak outside is off in the median head, and in brackets the "
-                  "factor within which 90\u00a0% of the heads lie.",
-                  {}, /*brief=*/true};
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
-  return section;
+  return {"forecast", "How good the forecasts are",
+          "Where they could be checked: the factor by which the forecast peak outside is off in the median head, and in brackets the "
+          "factor within which 90\u00a0% of the heads lie.",
+          {{std::move(table)}}, /*brief=*/true};
 }
 
 Section explorer_section(const Json& attention, const Json* sketches) {
@@ -165,7 +208,7 @@ void add_attention(View& view, const Json& attention, const Json* sketches) {
                         Paint::grey});
   for (Section& section : std::vector<Section>{explorer_section(attention, sketches), worst_section(attention), length_section_of(attention),
                                                forecast_section(attention)})
-    if (!section.items.empty()) view.sections.push_back(std::move(section));
+    view.sections.push_back(std::move(section));
 }
 
 Words probe_sentence(const Json& probe) {

@@ -29,7 +29,7 @@ Section findings_section(const Json& analysis) {
     const std::string word = holds.is_null() ? "open" : holds.get_ref<const bool&>() ? "holds" : "no";
     table.rows.push_back({word, text_at(finding, "claim"), text_at(finding, "found"), text_at(finding, "rule")});
   }
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
+  section.items.push_back({std::move(table)});
   section.items.push_back({Note{fmt::format(
       "{} tokens, {} of the text, {}. Vectors x: {}. Judged by the distance “{}”. Medians over heads of means over rows with more than N keys.",
       count(analysis.at("length").get<double>()), plural(analysis.at("chunks").get<double>(), "part"),
@@ -94,10 +94,7 @@ Section distance_section(const Json& analysis, const DistanceWords& names, Chart
     }
     return table;
   };
-  Choice choice = choice_of_readings(analysis, points, names.id, chart_of, table_of);
-  Section section{names.id, names.heading, names.words, {}, /*brief=*/true};
-  if (!choice.options.empty()) section.items.push_back({std::move(choice)});
-  return section;
+  return {names.id, names.heading, names.words, {{choice_of_readings(analysis, points, names.id, chart_of, table_of)}}, /*brief=*/true};
 }
 
 std::string top_text(const std::optional<double>& top, const Json& line) {

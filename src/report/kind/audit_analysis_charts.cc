@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "report/kind/audit_charts.h"
-#include "report/view/axes.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
 
@@ -71,11 +70,9 @@ Chart distance_chart(const Json& analysis, const Json& points, const char* size,
       .subtitle = fmt::format(
           "Vectors: {}. Medians over {}; the band holds half of them. Dashed: what cannot be exceeded.",
           vectors_of(analysis), plural(analysis.at("heads").get<double>(), "head")),
-      .across = size_axis(std::move(across), sizes_of(points, size)),
+      .across = counts_axis(across, across.substr(0, 1), sizes_of(points, size)),  // L or N
       .up = {},
       .curves = {}};
-  chart.across.format = {Format::count};
-  chart.across.symbol = chart.across.label.substr(0, 1);  // L or N
   chart.curves = {
       over_heads(points, {size, "chosen_bound"}, bound("most weight, theorem 1.1", Paint::vermillion)),
       over_heads(points, {size, "drawn_bound"}, bound("drawn, bound", Paint::green)),
@@ -164,11 +161,9 @@ Chart separability_chart(const Json& analysis) {
           "The share of the N selected keys that are nearer to what was selected than anything left out, "
           "L = {}. Means over heads; the band holds half of them. Dashed: what they cannot fall below.",
           count(analysis.at("separability").at("length").get<double>())),
-      .across = size_axis(kKeysSelected, sizes_of(points, "top")),
+      .across = counts_axis(kKeysSelected, "N", sizes_of(points, "top")),
       .up = share_axis("share told apart"),
       .curves = {}};
-  chart.across.format = {Format::count};
-  chart.across.symbol = "N";
   // Where theorem 2 is 0 or less it says nothing.
   Curve theorem = over_heads(points, {"top", "bound", "mean"}, bound("theorem 2", Paint::grey), {Format::percent});
   std::erase_if(theorem.points, [](const Point& point) { return !(point.value > 0.0); });

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "report/kind/audit_charts.h"
-#include "report/view/axes.h"
 #include "report/view/format.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "report/kind/audit_charts.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
@@ -222,12 +222,7 @@ void add_sketches(Heads& made, const Json& sketches) {
 
 }  // namespace
 
-Axis tokens_axis(const std::vector<double>& lengths) {
-  Axis axis = size_axis("tokens", lengths);
-  axis.format = kCount;
-  axis.symbol = "n";
-  return axis;
-}
+Axis tokens_axis(const std::vector<double>& lengths) { return counts_axis("tokens", "n", lengths); }
 
 Heads heads_of(const Json& attention, const Json* sketches) {
   const Json& measured = attention.at("heads");
@@ -253,7 +248,7 @@ Heads heads_of(const Json& attention, const Json* sketches) {
                   {"outside", "entropy_outside"}, {"spread", "spread"}, {"support", "support"}, {"distance", "distance_outside"}};
   const auto trained = number_at(attention, "trained_context");
   const bool past = trained && made.lengths.back() > *trained;
-  made.note = std::string("Medians over rows, 95\u00a0% intervals in brackets. Bound: the largest weight that any key could have among so many whose "
+  made.note = std::string("Medians over rows. Bound: the largest weight that any key could have among so many whose "
                           "scores lie within this spread. Distance: tokens back to the heaviest key outside.") +
               (past ? " *: past the trained length." : "");
   for (const double length : made.lengths) made.length_names.push_back(count(length) + (trained && length > *trained ? "*" : ""));

@@ -4,28 +4,10 @@
 #include <algorithm>
 
 #include "report/kind/bound_members.h"
-#include "report/view/axes.h"
 #include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {
-
-// With marks that notes explain.
-std::string marked_name(const Member& member) {
-  if (member.ranges.empty()) return member.name;
-  const PeakRange& range = member.ranges.back();
-  std::string marks;
-  if (range.moves_with_level) marks += '*';
-  if (range.searched()) marks += '~';
-  if (range.untied_low > range.low) marks += '=';
-  return marks.empty() ? member.name : member.name + " " + marks;
-}
-
-std::string lost_text(const PeakLoss& loss) {
-  if (!loss.lost) return "never";
-  if (*loss.lost == 1.0 && !loss.regained) return "always";
-  return keys_text(*loss.lost) + (loss.regained ? fmt::format(" to {}", keys_text(*loss.regained - 1.0)) : "");
-}
 
 std::string lost_from(const Json& lost, const char* name) {
   return formatted({Format::power}, number_at(lost, name));
@@ -44,19 +26,14 @@ void add_verdict(View& view, const Bounds& bounds) {
   else
     words << std::string(".");
   view.verdict.push_back(std::move(words));
-  std::vector<std::string> free;
+  std::vector<Words> free;
   for (const Member& member : bounds.members)
     if (const PeakRange* range = bounds.sizes.empty() ? nullptr : member.at(bounds.sizes.back()))
-      if (range->high >= 0.999) free.push_back(member.name);
+      if (range->high >= 0.999) free.push_back(code(member.name));
   if (free.empty()) return;
-  constexpr std::size_t kNamed = 5;
   Words also = fmt::format("{} of {} can still put all weight on one key there: ", count(static_cast<double>(free.size())),
                            plural(static_cast<double>(bounds.names.size()), "normalizer"));
-  for (std::size_t i = 0; i < std::min(kNamed, free.size()); ++i) {
-    if (i > 0) also << std::string(", ");
-    also << code(free[i]);
-  }
-  also << (free.size() > kNamed ? fmt::format(" and {}.", plural(static_cast<double>(free.size() - kNamed), "other")) : ".");
+  list_names(also, free, 5);
   view.verdict.push_back(std::move(also));
 }
 
@@ -72,9 +49,7 @@ void add_tiles(View& view, const Bounds& bounds) {
   for (const char* family : {"entmax15", "adaptive", "entropy_target"})
     for (const Member& member : bounds.members)
       if (const PeakRange* range = member.at(bounds.sizes.back()); range && family_of(member.name) == family) {
-        Words what;
-        what << code(member.name);
-        view.tiles.push_back({formatted(kWeight, range->high), std::move(what),
+        view.tiles.push_back({formatted(kWeight, range->high), code(member.name),
                               fmt::format("at most, among {} keys; at least {}", keys_text(range->n),
                                           formatted(kWeight, range->untied_low)),
                               bounds.look(member.name).paint});
@@ -200,45 +175,6 @@ Table ranges_at(const Bounds& bounds, double n) {
   return table;
 }
 
-// For a terminal, of one number of keys: all of a normalizer in one line.
-Section single_section(const Bounds& bounds) {
-  const bool asked = bounds.results.at("peak").is_number();
-  Table table{.id = "single",
-              .title = "The largest weight of a row",
-              .columns = {{.name = "normalizer"}, {.name = "at worst", .format = kWeight}, {.name = "at best", .format = kWeight}},
-              .rows = {}};
-  if (asked) table.columns.insert(table.columns.end(), {{.name = "lost at n", .format = kKeys}, {.name = "sure to n", .format = kKeys}});
-  for (const Member& member : bounds.members) {
-    if (member.ranges.empty()) continue;
-    std::vector<Cell> row{marked_name(member), member.ranges[0].untied_low, member.ranges[0].high};
-    if (asked && member.loss)
-      row.insert(row.end(), {Cell(member.loss->lost, lost_text(*member.loss)), Cell(member.loss->sure, member.loss->sure ? "" : "any n")});
-    row.resize(table.columns.size());
-    table.rows.push_back(std::move(row));
-  }
-  return {"single", fmt::format("The largest weight of a row of {} keys", keys_text(bounds.sizes[0])), "", {{std::move(table)}},
-          /*brief=*/true, /*page=*/false};
-}
-
-std::vector<Item> notes_of(const Bounds& bounds) {
-  bool level = false, searched = false, ties = false;
-  for (const Member& member : bounds.members)
-    for (const PeakRange& range : member.ranges) {
-      level |= range.moves_with_level;
-      searched |= range.searched();
-      ties |= range.untied_low > range.low;
-    }
-  std::vector<Item> notes;
-  const Json& scores = bounds.results.at("scores");
-  if (level)
-    notes.push_back({Note{fmt::format("* changes when all scores move together: here they lie in [{}, {}]. The share of the "
-                                      "row’s mass is shown.",
-                                      plain_number(scores.at(0).get<double>()), plain_number(scores.at(1).get<double>()))}});
-  if (searched) notes.push_back({Note{"~ the best row that a search found; no row passes the ceiling in the JSON."}});
-  if (ties) notes.push_back({Note{"= of one first place; m exact ties for it may get 1/m each."}});
-  return notes;
-}
-
 Section ranges_section(const Bounds& bounds) {
   const auto peak = number_at(bounds.results, "peak");
   Section section{"ranges", "At worst and at best",
@@ -253,28 +189,6 @@ Section ranges_section(const Bounds& bounds) {
   section.items.push_back({std::move(choice)});
   for (Item& note : notes_of(bounds)) section.items.push_back(std::move(note));
   return section;
-}
-
-// For a terminal: a line per normalizer, a column per number of keys.
-Section by_size_section(const Bounds& bounds, bool best) {
-  Table table{.id = best ? "at-best" : "at-worst",
-              .title = best ? "The largest weight of a row, at best" : "The largest weight of a row, at worst",
-              .columns = {{.name = "n"}},
-              .rows = {}};
-  for (const double n : bounds.sizes) {
-    const std::string text = short_count(n);
-    table.columns.push_back({.name = text.size() > 6 ? fmt::format("{:.3g}", n) : text, .format = kWeight});
-  }
-  for (const Member& member : bounds.members) {
-    if (member.ranges.empty()) continue;
-    std::vector<Cell> row{marked_name(member)};
-    for (const double n : bounds.sizes) {
-      const PeakRange* range = member.at(n);
-      row.push_back(!range ? std::nullopt : best ? range->high : range->untied_low);
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return {table.id, table.title, "", {{std::move(table)}}, /*brief=*/true, /*page=*/false};
 }
 
 Bars lost_bars(const Bounds& bounds) {
@@ -322,7 +236,7 @@ Section lost_section(const Bounds& bounds) {
                   {}, /*brief=*/true};
   if (table.rows.empty()) return section;
   section.heading = fmt::format("Where a weight of {} is lost", plain_number(bounds.results.at("peak").get<double>()));
-  if (Bars bars = lost_bars(bounds); !bars.bars.empty()) section.items.push_back({std::move(bars)});
+  section.items.push_back({lost_bars(bounds)});
   section.items.push_back({std::move(table)});
   return section;
 }
@@ -331,9 +245,7 @@ Section refused_section(const Bounds& bounds) {
   Section section{"refused", "No bound is known of these", "They were asked for, and this is why there is no number.", {}, true};
   for (const Member& member : bounds.members) {
     if (member.refused.empty()) continue;
-    Words words;
-    words << code(member.name) << ": " + member.refused;
-    section.items.push_back({Note{std::move(words)}});
+    section.items.push_back({Note{Words(code(member.name)) << ": " + member.refused}});
   }
   return section;
 }
@@ -355,14 +267,10 @@ Section lemma_section(const Bounds& bounds) {
                           number_at(row.at("published"), "low"),
                           Cell(published, published > 1.0 ? decimal(*published, 1) : "")});
   }
-  Section section{"lemma", "Softmax: as published, and tight",
-                  fmt::format("Every weight of a row lies between these. A weight of {} is lost from {} keys on; as published, "
-                              "from {}.",
-                              plain_number(lost.at("peak").get<double>()), lost_from(lost, "log10_n"),
-                              lost_from(lost, "log10_n_published")),
-                  {}, /*brief=*/true};
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
-  return section;
+  return {"lemma", "Softmax: as published, and tight",
+          fmt::format("Every weight of a row lies between these. A weight of {} is lost from {} keys on; as published, from {}.",
+                      plain_number(lost.at("peak").get<double>()), lost_from(lost, "log10_n"), lost_from(lost, "log10_n_published")),
+          {{std::move(table)}}, /*brief=*/true};
 }
 
 Section numbers_section_of(const Bounds& bounds) {
@@ -412,18 +320,13 @@ View bound_view(const Json& results) {
   if (!bounds.sizes.empty()) {
     view.sections.push_back(peak_section(bounds));
     view.sections.push_back(ranges_section(bounds));
-    if (bounds.sizes.size() == 1)
-      view.sections.push_back(single_section(bounds));
-    else
-      for (const bool best : {true, false}) view.sections.push_back(by_size_section(bounds, best));
-    for (Item& note : notes_of(bounds)) view.sections.back().items.push_back(std::move(note));
+    for (Section& section : brief_sections(bounds)) view.sections.push_back(std::move(section));
     view.sections.push_back(lost_section(bounds));
     view.sections.back().brief = bounds.sizes.size() > 1;  // else its numbers stand beside the others
   }
   view.sections.push_back(refused_section(bounds));
   view.sections.push_back(std::move(lemma));
   if (!bounds.sizes.empty()) view.sections.push_back(numbers_section_of(bounds));
-  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
   return view;
 }
 

@@ -46,4 +46,8 @@ struct Bounds {
   std::string weight_words() const;  // that were asked for: "half of the weight"
 };
 
+std::string lost_text(const PeakLoss& loss);               // never, always, 99 to 999,999
+std::vector<Item> notes_of(const Bounds& bounds);          // of marks behind names
+std::vector<Section> brief_sections(const Bounds& bounds);  // for a terminal: the largest weight at every number of keys
+
 }  // namespace sharpmax::report

@@ -172,13 +172,10 @@ Section attained_section(const std::vector<CertifiedHead>& heads) {
                           token_text(row.at("query")), key_text(row.at("high")), key_text(row.at("low")), std::move(bar)});
     table.links.push_back(head.link());
   }
-  Section section{"attained", "What tokens attain",
-                  "In layer 0, where every token can be tried: how far the scores of a real sequence spread beside what is "
-                  "certified, and the largest weight that a sequence of that length was found to give one key. Keys stand so "
-                  "many tokens before the query.",
-                  {}, /*brief=*/true};
-  if (!table.rows.empty()) section.items.push_back({std::move(table), 1, "the tokens that were tried"});
-  return section;
+  return {"attained", "What tokens attain",
+          "In layer 0, where every token can be tried: how far the scores of a real sequence spread beside what is certified, and the "
+          "largest weight that a sequence of that length was found to give one key. Keys stand so many tokens before the query.",
+          {{std::move(table), 1, "the tokens that were tried"}}, /*brief=*/true};
 }
 
 Section layers_section(const std::vector<CertifiedHead>& heads) {
@@ -258,7 +255,6 @@ View bound_model_view(const Json& results) {
   if (heads.empty()) return view;
   add_certificate_tiles(view, results, heads);
   view.sections = {certificate_heads(results, heads), certificate_numbers(heads), attained_section(heads), layers_section(heads)};
-  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
   return view;
 }
 

@@ -165,6 +165,7 @@ View compared_view(std::span<const Json> given) {
     const Kind& kind = kind_of(*alike[0].results);
     if (alike.size() > 1 && kind.compare) made_of(kind, [&] { kind.compare(compared, alike); });
   }
+  leave_out_empty(compared);
   return compared;
 }
 

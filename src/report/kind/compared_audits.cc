@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "report/kind/audit_charts.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {
@@ -45,8 +45,7 @@ Section median_section(std::span<const Compared> audits) {
         }
       chart.curves.push_back(std::move(curve));
     }
-    chart.across = size_axis("tokens", lengths);
-    chart.across.format = kHeadCount;
+    chart.across = counts_axis("tokens", "", lengths);
     chart.up = value_axis(title, 0.0, 1.05 * most);
     choice.options.push_back({title, {{std::move(chart)}}});
   }

@@ -1,76 +1,13 @@
-// What a spread of scores allows: results read, and several compared.
+// What several spreads of scores allow.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "report/kind/bound_members.h"
-#include "report/view/axes.h"
 #include "report/view/looks.h"
 
 namespace sharpmax::report {
-namespace {
-
-PeakRange range_of(const Json& json) {
-  const Json &share = json.at("share"), &weight = json.at("weight");
-  return {size_at(json, "n"),
-          number_at(share, "high"),
-          number_at(share, "low"),
-          number_at(json, "untied_low"),
-          number_at(json, "ceiling"),
-          number_at(weight, "high"),
-          number_at(weight, "low"),
-          text_at(json, "found_by"),
-          truth_at(json, "sums_to_one"),
-          truth_at(json, "moves_with_level")};
-}
-
-std::vector<Member> members_of(const Json& results) {
-  std::vector<Member> members;
-  for (const Json& entry : results.at("normalizers")) {
-    Member member{text_at(entry, "normalizer"), "", {}, {}};
-    if (entry.contains("refused")) member.refused = text_or_none_at(entry, "refused");
-    for (const Json& range : entry.at("ranges")) member.ranges.push_back(range_of(range));
-    if (entry.contains("loss") && !entry.at("loss").is_null()) {
-      const Json& loss = entry.at("loss");
-      member.loss = {number_at(loss, "lost"), number_at(loss, "regained"), number_at(loss, "sure")};
-    }
-    members.push_back(std::move(member));
-  }
-  return members;
-}
-
-}  // namespace
-
-const PeakRange* Member::at(double n) const {
-  for (const PeakRange& range : ranges)
-    if (range.n == n) return &range;
-  return nullptr;
-}
-
-Bounds::Bounds(const Json& from) : results(from), members(members_of(from)), spread(from.at("spread").get<double>()) {
-  for (const Member& member : members) {
-    if (!member.ranges.empty()) add_once(names, member.name);
-    for (const PeakRange& range : member.ranges) add_once(sizes, range.n);
-  }
-  std::sort(sizes.begin(), sizes.end());
-  looks = looks_of(names);
-}
-
-Look Bounds::look(const std::string& name) const {
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? Look{} : looks[static_cast<std::size_t>(found - names.begin())];
-}
-
-std::string Bounds::title() const {
-  return fmt::format("The largest weight that one of n keys can have, scores at most {} apart", plain_number(spread));
-}
-
-std::string Bounds::weight_words() const {
-  const double peak = results.at("peak").get<double>();
-  return peak == 0.5 ? "half of the weight" : fmt::format("{} of the weight", percent(peak));
-}
-
 namespace {
 
 constexpr double kMostLog10 = 300.0;  // what a number can hold

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "report/kind/kinds.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 #include "statistics/significance.h"
 
 namespace sharpmax::report {
@@ -104,10 +104,7 @@ std::vector<double> ends_of(std::span<const Compared> runs) {
 }
 
 Chart begun_chart(const char* id, const char* title, const char* subtitle, const std::vector<double>& ends) {
-  Chart chart{.title = title, .subtitle = subtitle, .across = size_axis(kTokensBefore, ends), .up = {}, .curves = {}, .id = id};
-  chart.across.format = {Format::count};
-  chart.across.symbol = "up to";
-  return chart;
+  return {.title = title, .subtitle = subtitle, .across = counts_axis(kTokensBefore, "up to", ends), .up = {}, .curves = {}, .id = id};
 }
 
 Section losses_section(std::span<const Compared> runs, const std::vector<double>& ends) {
@@ -186,13 +183,10 @@ Section changes_section(std::span<const Compared> runs, const std::vector<double
   std::vector<Curve> all = chart.curves;
   all.push_back(std::move(none));  // the axis has 0
   chart.up = loss_axis(all, "change of loss, nats per token");
-  std::vector<Item> items;
-  if (is_drawable(chart)) items.push_back({std::move(chart)});
-  items.push_back({change_table(runs, ends)});
   return {"compared-changes", "Change of loss",
           fmt::format("Each loss less that of {}: below 0 is better. If two runs read the same tokens, the intervals are of the "
                       "change itself, paired token by token over runs of {} tokens.", runs[0].named.own, kRunLength),
-          std::move(items), /*brief=*/true};
+          {{std::move(chart)}, {change_table(runs, ends)}}, /*brief=*/true};
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "report/kind/kinds.h"
 #include "report/kind/retrieval_rows.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 
@@ -28,9 +28,7 @@ void compare_retrievals(View& view, std::span<const Compared> compared) {
   Choice choice{"Normalizer", Choice::Style::select, plain == names.end() ? 0 : static_cast<std::size_t>(plain - names.begin()), "", {}};
   for (const std::string& name : names) {
     Chart chart{.title = "Accuracy of the runs, " + name, .subtitle = "The first training of each. Bands are 95\u00a0% intervals.",
-                .across = size_axis("items in the set", sizes), .up = share_axis("accuracy"), .curves = {}, .id = "compared-accuracy-chart"};
-    chart.across.format = Format{Format::count};
-    chart.across.symbol = "n";
+                .across = counts_axis("items in the set", "n", sizes), .up = share_axis("accuracy"), .curves = {}, .id = "compared-accuracy-chart"};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].arms().empty() || !holds(runs[i].normalizers(), name)) continue;
       Curve curve = accuracy_curve(runs[i], runs[i].arms()[0], name);

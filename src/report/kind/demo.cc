@@ -7,7 +7,6 @@
 #include <numbers>
 
 #include "report/kind/kinds.h"
-#include "report/view/axes.h"
 #include "report/view/looks.h"
 
 namespace sharpmax::report {
@@ -76,27 +75,24 @@ void add_needle_verdict(View& view, const Json& results, const Needle& needle) {
           << (plain->fall ? fmt::format("; at {} it has less than half.", count(plain->fall->n)) : ".");
     view.verdict.push_back(std::move(words));
   }
-  std::vector<std::string> holding;
+  const NeedleLine* adaptive = needle.member("adaptive");
+  if (adaptive && adaptive->name == "adaptive" && number_at(*adaptive->rows.back().json, "temperature") == 1.0 && adaptive->rows.back().entropy > 1.0)
+    view.verdict.push_back(Words(code(adaptive->name))
+                           << fmt::format(" is plain softmax {}: its published polynomial ends at an entropy of 5.9 nats.", among));
+  std::vector<Words> holding;
   for (const NeedleLine& line : needle.lines)
-    if (!line.fall) holding.push_back(line.name);
+    if (!line.fall) holding.push_back(code(line.name));
   const std::string all = plural(static_cast<double>(needle.lines.size()), "normalizer");
   if (holding.empty()) return view.verdict.push_back(fmt::format("None of the {} gives it half {}.", all, among));
-  constexpr std::size_t kNamed = 4;
   Words words = fmt::format("{} of {} still give it half or more {}: ", count(static_cast<double>(holding.size())), all, among);
-  for (std::size_t i = 0; i < std::min(kNamed, holding.size()); ++i) {
-    if (i > 0) words << std::string(", ");
-    words << code(holding[i]);
-  }
-  words << (holding.size() > kNamed ? fmt::format(" and {}.", plural(static_cast<double>(holding.size() - kNamed), "other")) : ".");
+  list_names(words, holding, 4);
   view.verdict.push_back(std::move(words));
 }
 
 void add_needle_tiles(View& view, const Needle& needle) {
   const auto add_share = [&](const NeedleLine* line) {
     if (!line) return;
-    Words name;
-    name << code(line->name);
-    view.tiles.push_back({formatted({Format::percent}, line->rows.back().share), std::move(name),
+    view.tiles.push_back({formatted({Format::percent}, line->rows.back().share), code(line->name),
                           fmt::format("the needle’s share among {} keys", count(line->rows.back().n)), line->look.paint});
   };
   const NeedleLine* plain = needle.member("softmax");
@@ -111,9 +107,7 @@ void add_needle_tiles(View& view, const Needle& needle) {
 }
 
 Chart needle_chart(const Needle& needle, std::optional<double> NeedleRow::*field, Format format) {
-  Chart chart{.title = {}, .subtitle = {}, .across = size_axis("keys n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers", .every_curve = true};
-  chart.across.format = {Format::count};
-  chart.across.symbol = "n";
+  Chart chart{.title = {}, .subtitle = {}, .across = counts_axis("keys n", "n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers", .every_curve = true};
   std::vector<std::string> names;
   for (const NeedleLine& line : needle.lines) names.push_back(line.name);
   const auto first = shown_first(names, {"softmax", "adaptive", "entropy_target", "entmax15", "hard"});
@@ -208,29 +202,18 @@ std::vector<double> needle_row(double gap) {
 }
 
 Section needle_numbers(const Json& results) {
-  struct Field {
-    const char* name;
-    Column column;
-  };
-  const Field fields[] = {{"needle_share", {.name = "needle’s share", .format = {Format::percent}}},
-                          {"entropy", {.name = "entropy", .format = fixed_to(3)}},
-                          {"effective_support", {.name = "effective support", .format = fixed_to(1), .spare = 3}},
-                          {"support", {.name = "support", .format = {Format::count}, .spare = 2}},
-                          {"peak_weight", {.name = "largest weight", .format = fixed_to(3), .spare = 5}},
-                          {"needle_weight", {.name = "needle’s weight", .format = fixed_to(3), .spare = 6}},
-                          {"mass", {.name = "sum of weights", .format = fixed_to(3), .spare = 7}},
-                          {"temperature", {.name = "temperature β", .format = fixed_to(3), .spare = 4}},
-                          {"threshold", {.name = "threshold τ", .format = fixed_to(3), .spare = 8}},
-                          {"peak_key", {.name = "heaviest key", .format = {Format::count}, .spare = 1}},
-                          {"needle_key", {.name = "the needle", .format = {Format::count}, .spare = 1}}};
-  Table table{.id = "all-rows", .title = "All numbers",
-              .columns = {{.name = "normalizer", .code = true}, {.name = "n", .format = {Format::count}}}, .rows = {}, .tall = true};
-  for (const Field& field : fields) table.columns.push_back(field.column);
-  for (const Json& row : results.at("rows")) {
-    std::vector<Cell> cells{text_at(row, "normalizer"), size_at(row, "n")};
-    for (const Field& field : fields) cells.push_back(number_at(row, field.name));
-    table.rows.push_back(std::move(cells));
-  }
+  Table table = fields_table({.id = "all-rows", .title = "All numbers", .columns = {}, .rows = {}, .tall = true}, results.at("rows"),
+                             {{"normalizer", {.name = "normalizer", .code = true}}, {"n", {.name = "n", .format = {Format::count}}},
+                              {"needle_share", {.name = "needle’s share", .format = {Format::percent}}}, {"entropy", {.name = "entropy", .format = fixed_to(3)}},
+                              {"effective_support", {.name = "effective support", .format = fixed_to(1), .spare = 3}},
+                              {"support", {.name = "support", .format = {Format::count}, .spare = 2}},
+                              {"peak_weight", {.name = "largest weight", .format = fixed_to(3), .spare = 5}},
+                              {"needle_weight", {.name = "needle’s weight", .format = fixed_to(3), .spare = 6}},
+                              {"mass", {.name = "sum of weights", .format = fixed_to(3), .spare = 7}},
+                              {"temperature", {.name = "temperature β", .format = fixed_to(3), .spare = 4}},
+                              {"threshold", {.name = "threshold τ", .format = fixed_to(3), .spare = 8}},
+                              {"peak_key", {.name = "heaviest key", .format = {Format::count}, .spare = 1}},
+                              {"needle_key", {.name = "the needle", .format = {Format::count}, .spare = 1}}});
   const double gap = results.at("gap").get<double>();
   return {"numbers", "All numbers", "", {{std::move(table)},
           {ScoreRow{"needle of score " + plain_number(gap), 256.0, needle_row(gap)}}}};
@@ -256,8 +239,8 @@ View demo_view(const Json& results) {
     view.sections.push_back(entropy_section(needle));
   }
   view.sections.push_back(falls_section(needle));
-  view.sections.push_back(needle_by_size(needle, "needle’s weight", &NeedleRow::share, {Format::weight}, true));
-  view.sections.back().items.push_back({Note{"|: where the needle falls below half."}});
+  view.sections.push_back(needle_by_size(needle, "needle’s weight", &NeedleRow::share, fixed_to(3), true));
+  view.sections.back().items.push_back({Note{"Weights are shares of the sum of their row. |: where the needle falls below half."}});
   view.sections.push_back(needle_by_size(needle, "entropy, nats", &NeedleRow::entropy, fixed_to(3), false));
   view.sections.push_back(needle_numbers(results));
   return view;

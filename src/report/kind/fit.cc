@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "report/kind/kinds.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 
@@ -73,10 +73,8 @@ Section fit_accuracy(const Json& results) {
   const std::vector<double> sizes = tested_sizes(results);
   Section section{"accuracy", "Right answers on other sets", "Share of sets whose class is named, with 95\u00a0% intervals.", {}};
   if (sizes.empty()) return section;
-  Chart chart{.title = "Right answers on sets that were not fitted", .subtitle = "Bands are 95\u00a0% intervals.", .across = size_axis("items in the set", sizes),
+  Chart chart{.title = "Right answers on sets that were not fitted", .subtitle = "Bands are 95\u00a0% intervals.", .across = counts_axis("items in the set", "n", sizes),
               .up = share_axis("accuracy"), .curves = {}, .id = "accuracy-chart", .figure = "accuracy"};
-  chart.across.format = kFitCount;
-  chart.across.symbol = "n";
   Table table{.id = "all-rows",
               .title = "All numbers",
               .columns = {{.name = "rule"}, {.name = "n", .format = kFitCount}, {.name = "sets", .format = kFitCount}, {.name = "accuracy", .format = kFitShare},
@@ -102,14 +100,6 @@ Section fit_accuracy(const Json& results) {
 }
 
 Section fit_temperatures(const Json& results) {
-  Table table{.id = "all-bins",
-              .title = "Best temperatures by entropy",
-              .columns = {{.name = "nats, from", .format = fixed_to(2)}, {.name = "to", .format = fixed_to(2)}, {.name = "sets", .format = kFitCount},
-                          {.name = "best β", .format = fixed_to(3), .meaning = "mean of the β of least loss"}, {.name = "refitted", .format = fixed_to(3)},
-                          {.name = "published", .format = fixed_to(3)}, {.name = "best less refitted", .format = signed_to(3)},
-                          {.name = "rms", .format = fixed_to(3)}},
-              .rows = {},
-              .sortable = false};
   constexpr std::tuple<const char*, const char*, Paint> kCurves[] = {
       {"published", "published", Paint::purple}, {"refitted", "refitted", Paint::blue}, {"mean_beta", "best", Paint::vermillion}};
   constexpr double kMostShown = 16.0;  // a polynomial may shoot off between points
@@ -128,37 +118,91 @@ Section fit_temperatures(const Json& results) {
     }
     if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
   }
-  for (const Json& bin : results.at("bins"))
-    table.rows.push_back({number_in(bin.at("entropy").at(0)), number_in(bin.at("entropy").at(1)), number_at(bin, "points"), number_at(bin, "mean_beta"),
-                          number_at(bin, "refitted"), number_at(bin, "published"), number_at(bin, "mean_residual"), number_at(bin, "rms_residual")});
+  Table table = fields_table({.id = "all-bins", .title = "Best temperatures by entropy", .columns = {}, .rows = {}, .sortable = false}, results.at("bins"),
+                             {{"points", {.name = "sets", .format = kFitCount}},
+                              {"mean_beta", {.name = "best β", .format = fixed_to(3), .meaning = "mean of the β of least loss"}},
+                              {"refitted", {.name = "refitted", .format = fixed_to(3)}}, {"published", {.name = "published", .format = fixed_to(3)}},
+                              {"mean_residual", {.name = "residual", .format = signed_to(3), .meaning = "best less refitted"}},
+                              {"rms_residual", {.name = "rms", .format = fixed_to(3)}}});
+  table.columns.insert(table.columns.begin(), {{.name = "nats, from", .format = fixed_to(2)}, {.name = "to", .format = fixed_to(2)}});
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const Json& ends = results.at("bins")[i].at("entropy");
+    table.rows[i].insert(table.rows[i].begin(), {number_in(ends.at(0)), number_in(ends.at(1))});
+  }
   chart.across = value_axis("entropy under softmax, nats", 0.0, 1.02 * widest);
   chart.across.format = fixed_to(2);
   chart.across.symbol = "entropy";
   chart.up = value_axis("β", 0.0, 1.05 * most);
   chart.reference = Reference{.name = "β = 1: softmax", .points = {{0.0, 1.0, {}, {}}, {1.02 * widest, 1.0, {}, {}}}};
-  const double points = results.at("points").get<double>();
-  const double ends = results.at("at_least_beta").get<double>() + results.at("at_largest_beta").get<double>();
-  Section section{"temperature", "Best temperatures by entropy", "Each point is the mean over the sets of a bin; curves are the polynomials in its middle.", {}};
+  Section section{"temperature", "Best temperatures by entropy", "Each point is the mean over the sets of a bin; curves are the polynomials in its middle.", {}, /*brief=*/true};
   if (table.rows.empty()) return section;
-  if (!chart.curves.empty()) section.items.push_back({std::move(chart)});
+  section.items.push_back({std::move(chart)});
   section.items.push_back({std::move(table)});
-  section.items.push_back({Note{fmt::format("{} of {} are best at an end of what was tried: these would go further. Residuals of all sets: rms {} refitted, "
-                                            "{} published; entropy explains {} of the variance of the best β.",
-                                            count(ends), plural(points, "fitted set"), formatted(fixed_to(2), number_at(results.at("refitted"), "rms_residual")),
-                                            formatted(fixed_to(2), number_at(results.at("published"), "rms_residual")),
-                                            formatted(kFitShare, number_at(results, "explained")))}});
+  const auto residual = [&](const char* rule) { return formatted(fixed_to(2), number_at(results.at(rule), "rms_residual")); };
+  const auto tried = [&](const char* setting) { return plain_number(results.at("settings").at(setting).get<double>()); };
+  section.items.push_back({Note{fmt::format("β = 1/temperature. Of {}, {} are best at β = {} and {} at {}, the ends of what was tried: these would go further.",
+                                            plural(results.at("points").get<double>(), "fitted set"), count(results.at("at_least_beta").get<double>()),
+                                            tried("least_beta"), count(results.at("at_largest_beta").get<double>()), tried("largest_beta"))}});
+  section.items.push_back({Note{fmt::format("Residuals of all sets: rms {} refitted, {} published. Entropy explains {} of the variance of the best β.",
+                                            residual("refitted"), residual("published"), formatted(kFitShare, number_at(results, "explained")))}});
   return section;
 }
 
+// Where the rule is not softmax: the polynomial exceeds 1 and the entropy the threshold.
+std::string where_it_acts(const Json& rule, double looked_up_to) {
+  std::string spans;
+  double last = 0.0;
+  for (const Json& span : rule.at("above_one")) {
+    const double low = std::max(span.at(0).get<double>(), rule.at("threshold").get<double>()), high = span.at(1).get<double>();
+    if (high <= low) continue;
+    spans += fmt::format("{} {} to {}", spans.empty() ? "" : " and", decimal(low), decimal(high));
+    last = high;
+  }
+  if (spans.empty()) return "nowhere: it is plain softmax";
+  if (last >= looked_up_to) return fmt::format("from{} nats, as far as was looked", spans);
+  return fmt::format("from{} nats; beyond, from about {} equally weighted items on, it is exactly plain softmax", spans, count(std::exp(last)));
+}
+
+Section fit_where(const Json& results) {
+  const double looked_up_to = results.at("looked_at").at(1).get<double>();
+  const Json& fitted = results.at("entropy");
+  std::vector<Item> items;
+  for (const auto& [name, field] : {std::pair("Published", "published"), std::pair("Refitted", "refitted")})
+    items.push_back({Note{fmt::format("{}: {}.", name, where_it_acts(results.at(field), looked_up_to))}});
+  items.push_back({Note{fmt::format("The fitted sets have {} to {} nats. Outside of these the refitted polynomial is guesswork.",
+                                    formatted(fixed_to(2), number_in(fitted.at(0))), formatted(fixed_to(2), number_in(fitted.at(1))))}});
+  return {"where", "Where they sharpen", "", std::move(items), /*brief=*/true};
+}
+
+// For a terminal: a line per size, a column per rule, in per cent.
+Section fit_compared(const Json& results) {
+  Table table{.id = "compared", .title = "Right answers", .columns = {{.name = "items", .format = {Format::short_count}}}, .rows = {}};
+  for (const Rule& rule : kRules) table.columns.push_back({.name = rule.id, .format = kFitShare});
+  const auto hundredths = [](const Json& one, const char* field) {
+    const auto share = number_at(one, field);
+    return !share ? std::string(kNone) : *share == 1.0 ? "100" : fmt::format("{:.1f}", 100.0 * *share);
+  };
+  double sets = 0.0;
+  for (const double n : tested_sizes(results)) {
+    std::vector<Cell> row{n};
+    for (const Rule& rule : kRules) {
+      const Json* one = measured_at(results, n, rule.id);
+      if (one) sets = one->at("sets").get<double>();
+      row.push_back(!one ? Cell() : Cell(number_at(*one, "accuracy"), fmt::format("{} {:>9}", hundredths(*one, "accuracy"),
+                    hundredths(*one, "accuracy_low") + "-" + hundredths(*one, "accuracy_high"))));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return {"compared", fmt::format("Right answers in %, with 95\u00a0% intervals, over {} other sets of each size", count(sets)), "", {{std::move(table)}},
+          /*brief=*/true, /*page=*/false};
+}
+
 Section fit_counts(const Json& results) {
-  Table table{.id = "all-counts",
-              .title = "Sets looked at",
-              .columns = {{.name = "items", .format = kFitCount}, {.name = "sets", .format = kFitCount}, {.name = "wrong under softmax", .format = kFitCount},
-                          {.name = "of those right at their best", .format = kFitCount}},
-              .rows = {},
-              .sortable = false};
-  for (const Json& one : results.at("counts")) table.rows.push_back({size_at(one, "n"), number_at(one, "sets"), number_at(one, "wrong"), number_at(one, "mended")});
-  return {"counts", "Sets looked at", "The fit is over sets that the head gets wrong under softmax.", {{std::move(table)}}};
+  return {"counts", "Sets looked at", "The fit is over sets that the head gets wrong under softmax.",
+          {{fields_table({.id = "all-counts", .title = "Sets looked at", .columns = {}, .rows = {}, .sortable = false}, results.at("counts"),
+                         {{"n", {.name = "items", .format = kFitCount}}, {"sets", {.name = "sets", .format = kFitCount}},
+                          {"wrong", {.name = "wrong under softmax", .format = kFitCount}}, {"mended", {.name = "of those right at their best", .format = kFitCount}}})}},
+          /*brief=*/true};
 }
 
 }  // namespace
@@ -176,9 +220,10 @@ View fit_view(const Json& results) {
     if (const Json* one = sizes.empty() ? nullptr : measured_at(results, sizes.back(), rule.id))
       view.tiles.push_back({formatted(kFitShare, number_at(*one, "accuracy")), rule.name, fmt::format("right at {} items", count(sizes.back())), rule.paint});
   Section use{"use", "How to use it", "", {{CommandLine{"The refitted rule, highest degree first, as --normalizers takes it:",
-                                                        text_at(results.at("refitted"), "normalizer")}}}};
-  for (Section& section : std::vector<Section>{fit_accuracy(results), fit_temperatures(results), std::move(use), fit_counts(results)})
-    if (!section.items.empty()) view.sections.push_back(std::move(section));
+                                                        text_at(results.at("refitted"), "normalizer")}}}, /*brief=*/true};
+  for (Section& section : std::vector<Section>{fit_accuracy(results), fit_compared(results), fit_temperatures(results), fit_where(results), std::move(use),
+                                               fit_counts(results)})
+    view.sections.push_back(std::move(section));
   return view;
 }
 

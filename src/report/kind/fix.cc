@@ -7,7 +7,7 @@
 
 #include "job/field_values.h"
 #include "report/kind/fix_candidates.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
@@ -125,14 +125,10 @@ Section candidates_section(const Json& results, const std::vector<Candidate>& ca
   const double judged = static_cast<double>(
       std::count_if(candidates.begin(), candidates.end(), [](const Candidate& one) { return one.held_out.has_value(); }));
   table.brief_rows = static_cast<std::size_t>(judged);
-  Section section{"numbers", "Every candidate that was tried",
-                  "Loss: its change from doing nothing, in nats per token, with 95\u00a0% intervals. Right: share of questions, and "
-                  "in brackets answers that became right and wrong. p: exact sign test. The score, of the part to choose by, decides "
-                  "which candidate is judged.",
-                  {}, /*brief=*/true};
-  if (Bars bars = candidate_bars(candidates); !bars.bars.empty()) section.items.push_back({std::move(bars)});
-  section.items.push_back({std::move(table)});
-  return section;
+  return {"numbers", "Every candidate that was tried",
+          "Loss: its change from doing nothing, in nats per token, with 95\u00a0% intervals. Right: share of questions, and in brackets "
+          "answers that became right and wrong. p: exact sign test. The score, of the part to choose by, decides which candidate is judged.",
+          {{candidate_bars(candidates)}, {std::move(table)}}, /*brief=*/true};
 }
 
 std::vector<const Candidate*> judged_of(const std::vector<Candidate>& candidates) {
@@ -157,14 +153,12 @@ Chart before_after_chart(const Candidate& one, double longest, bool figure) {
   Chart chart{.title = "Loss by position, before and after",
               .subtitle = "Held-out text, nats per token, by how many tokens stand before it. The band is the 95\u00a0% interval of "
                           "the change, token by token.",
-              .across = size_axis(kTokensBefore, sizes),
+              .across = counts_axis(kTokensBefore, "up to", sizes),
               .up = {},
               .curves = {std::move(before), std::move(after)},
               .id = "by-position-chart",
               .figure = figure ? "by-position" : ""};
   chart.up = loss_axis(chart.curves);
-  chart.across.format = {Format::count};
-  chart.across.symbol = "up to";
   return chart;
 }
 
@@ -186,10 +180,6 @@ Table position_table(const Candidate& one) {
 }
 
 Section position_section_of(const Json& results, const std::vector<const Candidate*>& judged) {
-  Section section{"by-position", "Loss by position, before and after",
-                  "On the held-out text: as it is and with the candidate. The band is the 95\u00a0% interval of the change; where it "
-                  "holds the dashed curve, no change is proved.",
-                  {}, /*brief=*/true};
   Choice choice{"Candidate", Choice::Style::select, 0, "candidate", {}};
   const double longest = results.at("settings").at("length").get<double>();
   for (const Candidate* one : judged) {
@@ -199,8 +189,10 @@ Section position_section_of(const Json& results, const std::vector<const Candida
                               {{before_after_chart(*one, longest, one->chosen), spare, "losses by position of other candidates"},
                                {position_table(*one), spare, "losses by position of other candidates"}}});
   }
-  if (!choice.options.empty()) section.items.push_back({std::move(choice)});
-  return section;
+  return {"by-position", "Loss by position, before and after",
+          "On the held-out text: as it is and with the candidate. The band is the 95\u00a0% interval of the change; where it holds the "
+          "dashed curve, no change is proved.",
+          {{std::move(choice)}}, /*brief=*/true};
 }
 
 Section length_section(const std::vector<const Candidate*>& judged) {
@@ -273,10 +265,6 @@ std::vector<std::string> kinds_of_heads(const Json& results) {
 }
 
 Section heads_section(const Json& results, const std::vector<Candidate>& candidates, const std::vector<std::string>& plain) {
-  Section section{"heads", "Which heads a candidate changes",
-                  "One cell is one head; those that the candidate changes are coloured. Point at one, or go there by the arrow keys, "
-                  "to read what it has.",
-                  {}};
   const ModelShape shape = shape_of(results.at("settings").at("model"));
   const std::vector<std::string> kinds = kinds_of_heads(results);
   Choice choice{"Candidate", Choice::Style::select, 0, "", {}};
@@ -294,8 +282,9 @@ Section heads_section(const Json& results, const std::vector<Candidate>& candida
     const int spare = one.chosen ? 1 : one.searched ? 5 : 2;
     choice.options.push_back({one.name, {{std::move(grid), spare, "which heads the other candidates changed"}}});
   }
-  if (!choice.options.empty()) section.items.push_back({std::move(choice)});
-  return section;
+  return {"heads", "Which heads a candidate changes",
+          "One cell is one head; those that the candidate changes are coloured. Point at one, or go there by the arrow keys, to read what it has.",
+          {{std::move(choice)}}};
 }
 
 Section use_section(const Json& results) {
@@ -367,7 +356,6 @@ View fix_view(const Json& results) {
   const std::vector<const Candidate*> judged = judged_of(candidates);
   view.sections = {candidates_section(results, candidates), position_section_of(results, judged), length_section(judged),
                    heads_section(results, candidates, plain), use_section(results), llama_section(answer)};
-  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
   return view;
 }
 

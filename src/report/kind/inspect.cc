@@ -48,6 +48,8 @@ Section summary_section(const Json& results) {
   const auto add = [&](const char* key, std::string value) { facts.pairs.emplace_back(key, std::move(value)); };
   add("architecture", name.empty() ? "unknown" : name);
   add("runs here", truth_at(architecture, "runs_here") ? "yes" : "no: " + text_or_none_at(architecture, "why_not"));
+  if (architecture.contains("trained_with"))
+    add("trained with", text_at(architecture, "trained_with") + " in every head, with a value of its own");
   if (!shape.is_null()) {
     add("layers", number_or(shape.at("layers")));
     add("width", fmt::format("{}, feed-forward {}", number_or(shape.at("width")), number_or(shape.at("feed_forward"))));
@@ -55,6 +57,10 @@ Section summary_section(const Json& results) {
     if (!shape.at("kv_heads").is_null()) heads += fmt::format(", {} key and value", number_or(shape.at("kv_heads")));
     if (!shape.at("head_width").is_null()) heads += fmt::format(", {} features each", number_or(shape.at("head_width")));
     add("heads", heads);
+    if (shape.contains("experts"))
+      add("experts", fmt::format("{}, {} for a token", number_or(shape.at("experts")), number_or(shape.at("experts_used"))));
+    if (shape.contains("window"))
+      add("windows", fmt::format("{} keys in {} layers", number_or(shape.at("window")), number_or(shape.at("layers_with_window"))));
     add("context", number_or(shape.at("context")) + " tokens");
     add("vocabulary", number_or(shape.at("vocabulary")) + " tokens");
   }
@@ -85,9 +91,7 @@ Section types_section(const Json& results) {
     bytes += type.at("bytes").get<double>();
   }
   if (table.rows.size() > 1) table.rows.push_back({"all", tensors, elements, bytes, 1.0, Cell()});
-  Section section{"types", "Types of weights", "How the weights are stored.", {}, /*brief=*/true};
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
-  return section;
+  return {"types", "Types of weights", "How the weights are stored.", {{std::move(table)}}, /*brief=*/true};
 }
 
 // "blk.7.attn_q.weight" and its like in the other layers are one line: whole numbers between dots become *.
@@ -140,10 +144,8 @@ Section tensors_section(const Json& results) {
     const auto& [name, type, shape] = key;
     table.rows.push_back({name, sums[key].tensors, type, shape, sums[key].bytes});
   }
-  Section section{"tensors", "Tensors", "Tensors that differ in the layer alone are one line; * is its number.", {}, /*brief=*/true};
-  if (table.rows.empty()) return section;
-  section.items = {{std::move(table)}, {std::move(every), 1, "every tensor"}};
-  return section;
+  return {"tensors", "Tensors", "Tensors that differ in the layer alone are one line; * is its number.",
+          {{std::move(table)}, {std::move(every), 1, "every tensor"}}, /*brief=*/true};
 }
 
 std::string value_text(const Json& value) {
@@ -163,9 +165,7 @@ std::string value_text(const Json& value) {
 Section metadata_section(const Json& results) {
   Table table{.id = "all-metadata", .title = "Metadata", .columns = {{.name = "key"}, {.name = "value"}}, .rows = {}, .tall = true};
   for (const Json& entry : results.at("metadata")) table.rows.push_back({text_at(entry, "key"), value_text(entry.at("value"))});
-  Section section{"metadata", "Metadata", "The format’s own; long values are cut.", {}, /*brief=*/true};
-  if (!table.rows.empty()) section.items.push_back({std::move(table), 2, "metadata"});
-  return section;
+  return {"metadata", "Metadata", "The format’s own; long values are cut.", {{std::move(table), 2, "metadata"}}, /*brief=*/true};
 }
 
 Words check_sentence(const Json& check) {
@@ -177,16 +177,11 @@ Words check_sentence(const Json& check) {
 }
 
 Section check_section(const Json& check) {
-  Table table{.id = "bad-tensors",
-              .title = "Tensors with weights that are not finite",
-              .columns = {{.name = "tensor"}, {.name = "NaN", .format = kCount}, {.name = "infinite", .format = kCount},
-                          {.name = "first at", .format = kCount}},
-              .rows = {}};
-  for (const Json& one : check.at("bad"))
-    table.rows.push_back({text_at(one, "name"), number_at(one, "nan"), number_at(one, "infinite"), number_at(one, "first")});
-  Section section{"check", "Weights that are not finite", "", {}, /*brief=*/true};
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
-  return section;
+  return {"check", "Weights that are not finite", "",
+          {{fields_table({.id = "bad-tensors", .title = "Tensors with weights that are not finite", .columns = {}, .rows = {}}, check.at("bad"),
+                         {{"name", {.name = "tensor"}}, {"nan", {.name = "NaN", .format = kCount}}, {"infinite", {.name = "infinite", .format = kCount}},
+                          {"first", {.name = "first at", .format = kCount}}})}},
+          /*brief=*/true};
 }
 
 }  // namespace
@@ -199,9 +194,7 @@ View inspect_view(const Json& results) {
   view.kind = "a model file";
   view.title = file + ": what is in it";
   view.label = "file " + file;
-  Words words;
-  words << code(file) << fmt::format(": {}, {} ({} bytes).", format_text(results.at("format")), bytes_text(bytes), count(bytes));
-  view.verdict.push_back(std::move(words));
+  view.verdict.push_back(Words(code(file)) << fmt::format(": {}, {} ({} bytes).", format_text(results.at("format")), bytes_text(bytes), count(bytes)));
   view.tiles.push_back({bytes_text(bytes), "on disk", format_text(results.at("format")), Paint::blue});
   if (!shape.is_null()) {
     view.tiles.push_back({number_or(shape.at("layers")), "layers", number_or(shape.at("query_heads")) + " heads each", Paint::grey});
@@ -212,7 +205,6 @@ View inspect_view(const Json& results) {
     view.verdict.push_back(check_sentence(results.at("check")));
     view.sections.push_back(check_section(results.at("check")));
   }
-  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
   return view;
 }
 

@@ -29,6 +29,14 @@ constexpr Kind kKinds[] = {
     {"sharpmax.train/1", train_view, nullptr},
 };
 
+// Whether there is nothing to show of it.
+bool is_empty(const Chart& chart) { return !is_drawable(chart); }
+bool is_empty(const Bars& bars) { return bars.bars.empty(); }
+bool is_empty(const HeatMaps& maps) { return maps.lines.empty(); }
+bool is_empty(const Table& table) { return table.rows.empty(); }
+bool is_empty(const Choice& choice) { return choice.options.empty(); }
+bool is_empty(const auto&) { return false; }
+
 std::string known() {
   std::vector<std::string_view> schemas;
   for (const Kind& kind : kKinds) schemas.push_back(kind.schema);
@@ -50,7 +58,15 @@ const Kind& kind_of(const Json& results) {
 
 View view_of(const Json& results) {
   const Kind& kind = kind_of(results);
-  return made_of(kind, [&] { return kind.view(results); });
+  View view = made_of(kind, [&] { return kind.view(results); });
+  leave_out_empty(view);
+  return view;
+}
+
+void leave_out_empty(View& view) {
+  for (Section& section : view.sections)
+    std::erase_if(section.items, [](const Item& item) { return std::visit([](const auto& value) { return is_empty(value); }, item.value); });
+  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
 }
 
 void not_of_schema(const char* schema, const nlohmann::json::exception& problem) {

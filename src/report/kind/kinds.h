@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -46,6 +47,7 @@ struct Kind {
 const Kind& kind_of(const Json& results);
 
 // These throw Error{bad_argument} where the results are not of a kind or not what their schema says.
+// Items and sections that have nothing to show are not in them, so a maker of a view need not ask.
 View view_of(const Json& results);
 View compared_view(std::span<const Json> results);
 
@@ -53,6 +55,17 @@ View compared_view(std::span<const Json> results);
 inline constexpr const char* kTokensBefore = "tokens before, up to";
 // Linear, round all values and intervals of the curves, which is not from 0: losses differ by little.
 Axis loss_axis(const std::vector<Curve>& curves, std::string label = "loss, nats per token");
+
+// Sets, or answers, by what hard attention and the normalizer made of them: both right, one of them, none.
+struct Outcomes {
+  double all = 0.0, of[4] = {};
+
+  void add(const Json& row, const char* all_of_it);
+};
+// A bar for each size, with the legend.
+void add_outcomes(Bars& bars, const std::map<double, Outcomes>& by_size);
+
+void leave_out_empty(View& view);
 
 [[noreturn]] void not_of_schema(const char* schema, const nlohmann::json::exception& problem);
 

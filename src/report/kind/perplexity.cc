@@ -7,7 +7,7 @@
 
 #include "report/kind/kinds.h"
 #include "report/kind/reading.h"
-#include "report/view/axes.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {
@@ -85,16 +85,13 @@ Chart chart_of(std::vector<Curve> curves, const std::string& about) {
   std::vector<double> sizes;
   for (const Curve& curve : curves)
     for (const Point& point : curve.points) sizes.push_back(point.at);
-  Chart chart{.title = "Loss by position" + about,
-              .subtitle = "Nats per token, by how many tokens stand before it. Bands are 95\u00a0% intervals.",
-              .across = size_axis(kTokensBefore, sizes),
-              .up = loss_axis(curves),
-              .curves = std::move(curves),
-              .id = "by-position",
-              .figure = "by-position"};
-  chart.across.format = {Format::count};
-  chart.across.symbol = "up to";
-  return chart;
+  return {.title = "Loss by position" + about,
+          .subtitle = "Nats per token, by how many tokens stand before it. Bands are 95\u00a0% intervals.",
+          .across = counts_axis(kTokensBefore, "up to", sizes),
+          .up = loss_axis(curves),
+          .curves = std::move(curves),
+          .id = "by-position",
+          .figure = "by-position"};
 }
 
 Section position_section(const Json& results, const LossBucket& all) {
@@ -166,11 +163,8 @@ Section chunks_section(const Json& results) {
   }
   for (auto& row : table.rows)
     row.back().value /= most;
-  Section section{"chunks", "Along the text",
-                  "Each chunk is read from an empty cache. They differ, as parts of a text do; the intervals come from this.",
-                  {}};
-  if (!table.rows.empty()) section.items.push_back({std::move(table), 1, "the mean loss of every chunk"});
-  return section;
+  return {"chunks", "Along the text", "Each chunk is read from an empty cache. They differ, as parts of a text do; the intervals come from this.",
+          {{std::move(table), 1, "the mean loss of every chunk"}}};
 }
 
 }  // namespace
@@ -195,7 +189,6 @@ View perplexity_view(const Json& results) {
   add_context_sentence(view, buckets);
   add_tiles(view, results, all, buckets);
   view.sections = {position_section(results, all), std::move(chunks), numbers_section(buckets, all)};
-  std::erase_if(view.sections, [](const Section& section) { return section.items.empty(); });
   return view;
 }
 

@@ -62,6 +62,34 @@ double size_at(const Json& from, const char* name) {
   return size;
 }
 
+Table fields_table(Table begun, const Json& list, std::initializer_list<FieldColumn> columns) {
+  for (const FieldColumn& one : columns) begun.columns.push_back(one.column);
+  for (const Json& entry : list) {
+    auto& row = begun.rows.emplace_back();
+    for (const auto& [field, column] : columns) row.push_back(column.left() ? Cell(text_at(entry, field)) : Cell(number_at(entry, field)));
+  }
+  return begun;
+}
+
+Axis counts_axis(std::string label, std::string symbol, std::span<const double> sizes) {
+  Axis axis = size_axis(std::move(label), sizes);
+  axis.format = {Format::count};
+  axis.symbol = std::move(symbol);
+  return axis;
+}
+
+void add_point(Curve& curve, double at, const std::optional<double>& value, const std::optional<double>& low, const std::optional<double>& high) {
+  if (value) curve.points.push_back({at, *value, low, high});
+}
+
+void list_names(Words& words, const std::vector<Words>& names, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) {
+    if (i > 0) words << std::string(", ");
+    for (const Words::Part& part : names[i].parts) words << part;
+  }
+  words << (names.size() > most ? fmt::format(" and {}.", plural(static_cast<double>(names.size() - most), "other")) : ".");
+}
+
 std::string normalizer_of(const Json& model) {
   return model.contains("normalizer") && model.at("normalizer").is_string() ? model.at("normalizer").get<std::string>()
                                                                             : "a table of normalizers";

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,21 @@ template <class Value>
 bool holds(const std::vector<Value>& known, const Value& value) {
   return std::find(known.begin(), known.end(), value) != known.end();
 }
+
+// A column that shows a field of every row, of the type that its format says.
+struct FieldColumn {
+  const char* field;
+  Column column;
+};
+// The table with these columns, and a row for each of the list.
+Table fields_table(Table begun, const Json& list, std::initializer_list<FieldColumn> columns);
+
+// Sizes on a logarithmic axis that are read as counts: "n = 4,096".
+Axis counts_axis(std::string label, std::string symbol, std::span<const double> sizes);
+// A point where there is a value.
+void add_point(Curve& curve, double at, const std::optional<double>& value, const std::optional<double>& low = {}, const std::optional<double>& high = {});
+// "a, b, c and 4 others.", the first few by name.
+void list_names(Words& words, const std::vector<Words>& names, std::size_t most);
 
 // "softmax", or "a table of normalizers".
 std::string normalizer_of(const Json& model);

@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <map>
-#include <tuple>
 
-#include "base/in_quotes.h"
 #include "report/kind/kinds.h"
 #include "report/kind/retrieval_rows.h"
 #include "report/svg/figures.h"
-#include "report/view/axes.h"
-#include "sharpmax/error.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {
@@ -56,13 +52,10 @@ void add_as_good(View& view, const RetrievalRows& rows, const Json& best) {
   if (others.empty()) return;
   std::stable_sort(others.begin(), others.end(),
                    [](const Json* a, const Json* b) { return number_at(*a, "accuracy") > number_at(*b, "accuracy"); });
-  constexpr std::size_t kNamed = 3;
+  std::vector<Words> names;
+  for (const Json* other : others) names.push_back(Words(code(text_at(*other, "normalizer"))) << " " + share_of(*other, "accuracy"));
   Words words = "Not told apart from it by the intervals: ";
-  for (std::size_t i = 0; i < std::min(kNamed, others.size()); ++i) {
-    if (i > 0) words << std::string(", ");
-    words << code(text_at(*others[i], "normalizer")) << " " + share_of(*others[i], "accuracy");
-  }
-  words << (others.size() > kNamed ? fmt::format(" and {}.", plural(static_cast<double>(others.size() - kNamed), "other")) : ".");
+  list_names(words, names, 3);
   view.verdict.push_back(std::move(words));
 }
 
@@ -90,9 +83,7 @@ void add_retrieval_tiles(View& view, const RetrievalRows& rows, const Story& sto
   const std::string at = fmt::format("at {} items", count(story.largest));
   const auto right = [&](const Json& row, const char* note = "") {
     const std::string name = text_at(row, "normalizer");
-    Words words;
-    words << code(name);
-    view.tiles.push_back({share_of(row, "accuracy"), std::move(words),
+    view.tiles.push_back({share_of(row, "accuracy"), code(name),
                           fmt::format("{} training, right {}{}", text_at(row, "arm"), at, note), rows.look(name).paint});
   };
   const bool two = story.best_plain && story.best_plain != story.best;
@@ -175,13 +166,10 @@ Section failure_section(const RetrievalRows& rows, const Story& story) {
     if (arm == story.arm) arms.shown = arms.options.size();
     arms.options.push_back({arm, {{std::move(rules)}}});
   }
-  Section section{"failure", "Why it fails",
-                  "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight was "
-                  "dispersed; where both are wrong, the scores rank a wrong item first, and nothing sharper helps; where only the "
-                  "normalizer is right, averaging helped.",
-                  {}};
-  if (!arms.options.empty()) section.items.push_back({std::move(arms)});
-  return section;
+  return {"failure", "Why it fails",
+          "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight was dispersed; where "
+          "both are wrong, the scores rank a wrong item first, and nothing sharper helps; where only the normalizer is right, averaging helped.",
+          {{std::move(arms)}}};
 }
 
 // For a terminal: right answers by size, and why at the largest two.
@@ -264,114 +252,8 @@ Section published_section(const RetrievalRows& rows) {
 }
 
 Section maps_section(const RetrievalRows& rows) {
-  Section section{"heat-maps", "Where the weight goes",
-                  "Each line of a panel is a set, its largest item at the right. Below: the mean weight on the largest item.", {}};
-  if (HeatMaps maps = heat_maps_of(rows); !maps.lines.empty()) section.items.push_back({std::move(maps), 1, "maps of the weights"});
-  return section;
-}
-
-using MeasuredKey = std::tuple<std::string, std::string, std::int64_t>;  // arm, normalizer, n
-
-MeasuredKey measured_key(const Json& row) { return {text_at(row, "arm"), text_at(row, "normalizer"), row.at("n").get<std::int64_t>()}; }
-
-// Over the seeds of one arm, normalizer and size.
-struct Measured {
-  double sets = 0.0, violations = 0.0;
-  std::optional<double> temperature, spread, largest, bound;
-};
-
-std::map<MeasuredKey, Measured> measured_of(const Json& results) {
-  std::map<MeasuredKey, std::vector<const Json*>> grouped;
-  for (const Json& row : results.at("results")) grouped[measured_key(row)].push_back(&row);
-  std::map<MeasuredKey, Measured> measured;
-  for (const auto& [key, rows] : grouped) {
-    Measured& one = measured[key];
-    const auto mean = [&rows = rows](const char* name) {
-      double sum = 0.0, n = 0.0;
-      for (const Json* row : rows)
-        if (const auto value = number_at(*row, name)) sum += *value, n += 1.0;
-      return n > 0.0 ? std::optional(sum / n) : std::nullopt;
-    };
-    const auto most = [&rows = rows](const char* name) {
-      std::optional<double> found;
-      for (const Json* row : rows)
-        if (const auto value = number_at(*row, name)) found = std::max(found.value_or(*value), *value);
-      return found;
-    };
-    for (const Json* row : rows) one.sets += row->at("sets").get<double>(), one.violations += row->at("bound_violations").get<double>();
-    one.temperature = mean("temperature");
-    one.spread = mean("spread");
-    one.largest = most("largest_peak_weight");
-    one.bound = most("weight_bound");
-  }
-  return measured;
-}
-
-Section certificate_section(const Json& results, const std::map<MeasuredKey, Measured>& measured) {
-  Section section{"certificate", "What no input can do",
-                  "Over every priority and query in [0, 1] and every class, a head’s scores spread at most so far. Under softmax this bounds "
-                  "every weight at every size; each measured row was checked against it.",
-                  {}, /*brief=*/true};
-  constexpr std::size_t kMany = 4;
-  std::vector<std::string> arms;
-  double more = 0.0;
-  for (const Json& head : results.at("heads")) {
-    const bool first = !holds(arms, text_at(head, "arm"));
-    add_once(arms, text_at(head, "arm"));
-    const Json& spread = head.at("spread");
-    if (results.at("heads").size() > kMany && !first) {
-      more += 1.0;
-      continue;
-    }
-    section.items.push_back({Note{fmt::format(
-        "Arm {}, seed {}: scores spread at most {} ({} is attained); from {} items on no input at all gets half of the weight under softmax.",
-        text_at(head, "arm"), count(head.at("seed").get<double>()), formatted(fixed_to(2), number_at(spread, "certified")),
-        formatted(fixed_to(2), number_at(spread, "attained")), formatted({Format::power}, number_at(head, "half_lost_from_log10")))}});
-  }
-  if (section.items.empty()) return section;
-  if (more > 0.0) section.items.push_back({Note{plural(more, "more head") + " in the JSON."}});
-  double broken = 0.0, checked = 0.0;
-  for (const auto& [key, one] : measured) broken += one.violations, checked += one.sets;
-  section.items.push_back({Note{fmt::format("{} among {} of weights.", plural(broken, "violation"), plural(checked, "measured row"))}});
-  return section;
-}
-
-Section retrieval_numbers(const Json& results, const std::map<MeasuredKey, Measured>& measured) {
-  Table table{.id = "all-rows",
-              .title = "All numbers",
-              .columns = {{.name = "training", .code = true},
-                          {.name = "normalizer", .code = true},
-                          {.name = "n", .format = kCount},
-                          {.name = "seeds", .format = kCount},
-                          {.name = "sets", .format = kCount},
-                          {.name = "accuracy", .format = kShare},
-                          {.name = "95 % interval", .csv = false},
-                          {.name = "accuracy low", .format = kShare, .hidden = true},
-                          {.name = "accuracy high", .format = kShare, .hidden = true},
-                          {.name = "entropy", .format = fixed_to(3)},
-                          {.name = "peak weight", .format = fixed_to(3)},
-                          {.name = "weight on right", .format = fixed_to(3)},
-                          {.name = "temperature β", .format = fixed_to(3)},
-                          {.name = "score spread", .format = fixed_to(2)},
-                          {.name = "ranked first", .format = kShare},
-                          {.name = "hard right", .format = kShare},
-                          {.name = "largest weight", .format = fixed_to(3)},
-                          {.name = "its bound", .format = fixed_to(3)}},
-              .rows = {},
-              .tall = true};
-  for (const Json& row : results.at("summary")) {
-    const auto found = measured.find(measured_key(row));
-    if (found == measured.end())
-      throw Error(ErrorCode::bad_argument, fmt::format("report: the summary has {} at n = {}, the results have not",
-                                                       in_quotes(text_at(row, "normalizer")), row.at("n").get<std::int64_t>()));
-    const Measured& one = found->second;
-    const auto low = number_at(row, "accuracy_low");
-    table.rows.push_back({text_at(row, "arm"), text_at(row, "normalizer"), size_at(row, "n"), number_at(row, "seeds"), one.sets,
-                          number_at(row, "accuracy"), Cell(low, accuracy_ends(row)), low, number_at(row, "accuracy_high"),
-                          number_at(row, "entropy"), number_at(row, "peak_weight"), number_at(row, "right_weight"), one.temperature, one.spread,
-                          number_at(row, "ranked_first"), number_at(row, "hard_accuracy"), one.largest, one.bound});
-  }
-  return {"numbers", "All numbers", "", {{std::move(table)}}};
+  return {"heat-maps", "Where the weight goes", "Each line of a panel is a set, its largest item at the right. Below: the mean weight on the largest item.",
+          {{heat_maps_of(rows), 1, "maps of the weights"}}};
 }
 
 // How each arm was trained.
@@ -393,7 +275,7 @@ Section training_section(const Json& results) {
     table.rows.push_back(std::move(cells));
   }
   Section section{"training", "How each arm was trained", "", {}};
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
+  section.items.push_back({std::move(table)});
   std::string losses;
   for (const Json& head : results.at("heads"))
     losses += fmt::format("{}{} seed {}: {}", losses.empty() ? "" : ", ", text_at(head, "arm"), count(head.at("seed").get<double>()),
@@ -417,7 +299,7 @@ View retrieval_view(const Json& results) {
   view.label = "retrieval, " + preset;
   for (const char* name : {"tests", "published", "heads", "heat_maps", "arms"}) static_cast<void>(results.at(name));
   const RetrievalRows rows(results);
-  const auto measured = measured_of(results);
+  const std::vector<Section> numbers = retrieval_numbers(results);
   if (rows.arms().empty()) {
     view.verdict.push_back("These results hold no measurement.");
     return view;
@@ -428,11 +310,9 @@ View retrieval_view(const Json& results) {
   add_retrieval_tiles(view, rows, story);
   for (const std::string& arm : rows.arms()) view.sections.push_back(arm_section(rows, arm));
   view.sections.back().items.push_back({Note{kWhyNote}});
-  for (Section& section : std::vector<Section>{two_by_two_section(rows), curves_section(rows, true), curves_section(rows, false),
-                                               failure_section(rows, story), published_section(rows), maps_section(rows),
-                                               certificate_section(results, measured), retrieval_numbers(results, measured),
-                                               training_section(results)})
-    if (!section.items.empty()) view.sections.push_back(std::move(section));
+  for (Section& section : std::vector<Section>{two_by_two_section(rows), curves_section(rows, true), curves_section(rows, false), failure_section(rows, story),
+                                               published_section(rows), maps_section(rows), numbers[0], numbers[1], training_section(results)})
+    view.sections.push_back(std::move(section));
   return view;
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "report/kind/retrieval_rows.h"
-#include "report/view/axes.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
 
@@ -105,10 +104,7 @@ Curve entropy_curve(const RetrievalRows& rows, const std::string& arm, const std
 namespace {
 
 Axis items_axis(const RetrievalRows& rows) {
-  Axis axis = size_axis("items in the set", rows.sizes());
-  axis.format = {Format::count};
-  axis.symbol = "n";
-  return axis;
+  return counts_axis("items in the set", "n", rows.sizes());
 }
 
 // Hard attention is the yardstick: its curve lies below those that come close to it.

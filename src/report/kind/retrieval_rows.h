@@ -42,6 +42,9 @@ class RetrievalRows {
   std::vector<Look> looks_;
 };
 
+// Two sections: what no input can do, and all numbers. Throws Error{bad_argument} if the summary has a row that was not measured.
+std::vector<Section> retrieval_numbers(const Json& results);
+
 // What is drawn of max retrieval.
 
 // Every normalizer has a curve; those beyond a few are not drawn at first.

@@ -6,9 +6,10 @@
 #include <map>
 #include <utility>
 
+#include "report/kind/kinds.h"
 #include "report/kind/retrieval_rows.h"
-#include "report/view/axes.h"
 #include "report/view/format.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {
@@ -20,56 +21,45 @@ struct Outcome {
 };
 constexpr Outcome kOutcomes[] = {
     {"hard_right_rule_right", Paint::green, "both right"},
-    {"hard_wrong_rule_right", Paint::sky, "only the rule right: averaging helped"},
+    {"hard_wrong_rule_right", Paint::sky, "only the normalizer right: averaging helped"},
     {"hard_right_rule_wrong", Paint::vermillion, "only hard attention right: dispersion"},
     {"hard_wrong_rule_wrong", Paint::grey, "both wrong: ranking"},
 };
 
-// Counts of sets at each size, over the seeds.
-struct Counts {
-  double sets = 0.0;
-  double of[std::size(kOutcomes)] = {};
-};
-
-std::map<double, Counts> counted(const Json& results, const std::string& arm, const std::string& normalizer) {
-  std::map<double, Counts> by_size;
-  for (const Json& row : results.at("results")) {
-    if (row.at("arm") != arm || row.at("normalizer") != normalizer) continue;
-    Counts& counts = by_size[row.at("n").get<double>()];
-    counts.sets += row.at("sets").get<double>();
-    for (std::size_t k = 0; k < std::size(kOutcomes); ++k)
-      counts.of[k] += row.at(kOutcomes[k].field).get<double>();
-  }
-  return by_size;
-}
-
 }  // namespace
 
+void Outcomes::add(const Json& row, const char* all_of_it) {
+  all += row.at(all_of_it).get<double>();
+  for (std::size_t k = 0; k < std::size(kOutcomes); ++k) of[k] += row.at(kOutcomes[k].field).get<double>();
+}
+
+void add_outcomes(Bars& bars, const std::map<double, Outcomes>& by_size) {
+  bars.beside = {"right", "dispersion", "ranking"};
+  for (const Outcome& outcome : kOutcomes) bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
+  for (const auto& [n, counts] : by_size) {
+    if (!(counts.all > 0.0)) continue;
+    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}};
+    for (std::size_t k = 0; k < std::size(kOutcomes); ++k) bar.pieces.push_back({counts.of[k] / counts.all, kOutcomes[k].paint});
+    for (const double number : {counts.of[0] + counts.of[1], counts.of[2], counts.of[3]}) bar.beside.push_back(percent(number / counts.all));
+    bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0], bar.beside[1], bar.beside[2]);
+    bars.bars.push_back(std::move(bar));
+  }
+}
+
 Bars failure_bars(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
+  std::map<double, Outcomes> by_size;
+  for (const Json& row : rows.results().at("results"))
+    if (row.at("arm") == arm && row.at("normalizer") == normalizer) by_size[row.at("n").get<double>()].add(row, "sets");
   Bars bars{.title = fmt::format("Why it fails: {}, {} training", normalizer, arm),
-            .subtitle =
-                "Hard attention puts all weight on the largest score. Where it is right and the rule is "
-                "wrong, weight "
-                "was dispersed; where both are wrong, the scores rank a wrong item first.",
+            .subtitle = "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight "
+                        "was dispersed; where both are wrong, the scores rank a wrong item first.",
             .described = {},
             .legend = {},
             .across = share_axis("share of sets"),
-            .beside = {"right", "dispersion", "ranking"},
+            .beside = {},
             .bars = {},
             .mark = {}};
-  for (const Outcome& outcome : kOutcomes)
-    bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
-  for (const auto& [n, counts] : counted(rows.results(), arm, normalizer)) {
-    if (!(counts.sets > 0.0)) continue;
-    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}, .low = {}, .high = {}};
-    for (std::size_t k = 0; k < std::size(kOutcomes); ++k)
-      bar.pieces.push_back({counts.of[k] / counts.sets, kOutcomes[k].paint});
-    bar.beside = {percent((counts.of[0] + counts.of[1]) / counts.sets), percent(counts.of[2] / counts.sets),
-                  percent(counts.of[3] / counts.sets)};
-    bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0],
-                                  bar.beside[1], bar.beside[2]);
-    bars.bars.push_back(std::move(bar));
-  }
+  add_outcomes(bars, by_size);
   return bars;
 }
 

@@ -7,7 +7,6 @@
 #include "report/kind/kinds.h"
 #include "report/kind/reading.h"
 #include "report/svg/figures.h"
-#include "report/view/axes.h"
 #include "report/view/looks.h"
 
 namespace sharpmax::report {
@@ -18,18 +17,6 @@ namespace {
 
 constexpr Format kShare{Format::percent}, kCount{Format::count};
 constexpr std::string_view kHard = "hard";
-
-struct Outcome {
-  const char* field;
-  Paint paint;
-  const char* name;
-};
-constexpr Outcome kOutcomes[] = {
-    {"hard_right_rule_right", Paint::green, "both right"},
-    {"hard_wrong_rule_right", Paint::sky, "only the normalizer right: averaging helped"},
-    {"hard_right_rule_wrong", Paint::vermillion, "only hard attention right: dispersion"},
-    {"hard_wrong_rule_wrong", Paint::grey, "both wrong: ranking"},
-};
 
 std::string share_of(const Json& row, const char* name) { return formatted(kShare, number_at(row, name)); }
 
@@ -135,9 +122,7 @@ void add_verdict(View& view, const TrainRows& rows) {
     words << std::string(" No other normalizer on the same weights is surely better.");
   view.verdict.push_back(std::move(words));
   const auto tile = [&](const Json& row, const std::string& of) {
-    Words what;
-    what << code(family_of(text_at(row, "normalizer")));
-    view.tiles.push_back({share_of(row, "accuracy"), std::move(what),
+    view.tiles.push_back({share_of(row, "accuracy"), code(family_of(text_at(row, "normalizer"))),
                           fmt::format("arm {}, right at {} items{}", of, count(n), truth_at(row, "own") ? "" : ", the same weights"),
                           rows.look(rule_of(row)).paint});
   };
@@ -215,12 +200,10 @@ Section accuracy_section(const TrainRows& rows) {
     Chart chart{.title = fmt::format("Accuracy against size, arm {}", arm),
                 .subtitle = fmt::format("Share of right answers of {}, trained on at most {} items: {}. Bands are 95\u00a0% intervals.",
                                         rows.task(), count(rows.trained()), training_words(rows.results(), arm)),
-                .across = size_axis("items", rows.sizes()),
+                .across = counts_axis("items", "n", rows.sizes()),
                 .up = share_axis("accuracy"),
                 .curves = {},
                 .reference = Reference{.name = "chance", .points = {}}};
-    chart.across.format = kCount;
-    chart.across.symbol = "n";
     for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(), {}, {}});
     std::vector<Rule> rules = rows.rules(arm);
     std::stable_partition(rules.begin(), rules.end(), [](const Rule& rule) { return family_of(rule.text) == kHard; });
@@ -234,27 +217,13 @@ Section accuracy_section(const TrainRows& rows) {
 }
 
 Bars failure_bars(const TrainRows& rows, const std::string& arm, const Rule& rule) {
+  std::map<double, Outcomes> by_size;
+  for (const Json& row : rows.results().at("results"))
+    if (row.at("arm") == arm && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
   Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), arm),
             .subtitle = "Hard attention on the same weights splits the answers.",
-            .described = {}, .legend = {},
-            .across = share_axis("share of answers"),
-            .beside = {"right", "dispersion", "ranking"},
-            .bars = {}, .mark = {}};
-  for (const Outcome& outcome : kOutcomes) bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
-  for (const double n : rows.sizes()) {
-    double answers = 0.0, of[std::size(kOutcomes)] = {};
-    for (const Json& row : rows.results().at("results")) {
-      if (row.at("arm") != arm || row.at("n") != n || rule_of(row) != rule) continue;
-      answers += row.at("answers").get<double>();
-      for (std::size_t k = 0; k < std::size(kOutcomes); ++k) of[k] += row.at(kOutcomes[k].field).get<double>();
-    }
-    if (!(answers > 0.0)) continue;
-    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}, .low = {}, .high = {}};
-    for (std::size_t k = 0; k < std::size(kOutcomes); ++k) bar.pieces.push_back({of[k] / answers, kOutcomes[k].paint});
-    bar.beside = {percent((of[0] + of[1]) / answers), percent(of[2] / answers), percent(of[3] / answers)};
-    bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0], bar.beside[1], bar.beside[2]);
-    bars.bars.push_back(std::move(bar));
-  }
+            .described = {}, .legend = {}, .across = share_axis("share of answers"), .beside = {}, .bars = {}, .mark = {}};
+  add_outcomes(bars, by_size);
   return bars;
 }
 
@@ -273,12 +242,10 @@ Section failure_section(const TrainRows& rows) {
     }
     if (!rules.options.empty()) arms.options.push_back({arm, {{std::move(rules)}}});
   }
-  Section section{"failure", "Why it fails",
-                  "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight was dispersed. "
-                  "Where both are wrong, the scores rank a wrong place first. Where only the normalizer is right, averaging helped.",
-                  {}};
-  if (!arms.options.empty()) section.items.push_back({std::move(arms)});
-  return section;
+  return {"failure", "Why it fails",
+          "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight was dispersed. "
+          "Where both are wrong, the scores rank a wrong place first. Where only the normalizer is right, averaging helped.",
+          {{std::move(arms)}}};
 }
 
 // Means over the seeds of one arm, normalizer, size, layer and head.
@@ -311,26 +278,20 @@ Section heads_section(const TrainRows& rows) {
           table.rows.push_back({arm, rule.name(), n, at.first, at.second, sum.entropy / sum.seeds, sum.peak / sum.seeds,
                                 sum.with_place > 0.0 ? Cell(sum.right / sum.with_place) : Cell()});
       }
-  Section section{"heads", "By layer and head",
-                  "Entropy in nats, the largest weight, and the weight on the place of the answer; means over questions and seeds.", {}};
-  if (!table.rows.empty()) section.items.push_back({std::move(table), 1, "numbers by layer and head"});
-  return section;
+  return {"heads", "By layer and head", "Entropy in nats, the largest weight, and the weight on the place of the answer; means over questions and seeds.",
+          {{std::move(table), 1, "numbers by layer and head"}}};
 }
 
 Section numbers_section(const TrainRows& rows) {
-  Table table{.id = "all-rows",
-              .title = "All numbers",
-              .columns = {{.name = "arm", .code = true}, {.name = "normalizer", .code = true}, {.name = "n", .format = kCount},
-                          {.name = "seeds", .format = kCount}, {.name = "answers", .format = kCount}, {.name = "accuracy", .format = kShare},
-                          {.name = "accuracy low", .format = kShare}, {.name = "accuracy high", .format = kShare},
-                          {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare},
-                          {.name = "averaging", .format = kShare}, {.name = "weight on right", .format = fixed_to(3)}},
-              .rows = {}, .tall = true};
-  for (const Json& row : rows.results().at("summary"))
-    table.rows.push_back({text_at(row, "arm"), rule_of(row).name(), size_at(row, "n"), number_at(row, "seeds"), number_at(row, "answers"),
-                          number_at(row, "accuracy"), number_at(row, "accuracy_low"), number_at(row, "accuracy_high"),
-                          number_at(row, "dispersion"), number_at(row, "ranking"), number_at(row, "averaging"),
-                          number_at(row, "right_weight")});
+  const Json& summary = rows.results().at("summary");
+  Table table = fields_table({.id = "all-rows", .title = "All numbers", .columns = {}, .rows = {}, .tall = true}, summary,
+                             {{"arm", {.name = "arm", .code = true}}, {"normalizer", {.name = "normalizer", .code = true}},
+                              {"n", {.name = "n", .format = kCount}}, {"seeds", {.name = "seeds", .format = kCount}},
+                              {"answers", {.name = "answers", .format = kCount}}, {"accuracy", {.name = "accuracy", .format = kShare}},
+                              {"accuracy_low", {.name = "accuracy low", .format = kShare}}, {"accuracy_high", {.name = "accuracy high", .format = kShare}},
+                              {"dispersion", {.name = "dispersion", .format = kShare}}, {"ranking", {.name = "ranking", .format = kShare}},
+                              {"averaging", {.name = "averaging", .format = kShare}}, {"right_weight", {.name = "weight on right", .format = fixed_to(3)}}});
+  for (std::size_t i = 0; i < summary.size(); ++i) table.rows[i][1] = rule_of(summary[i]).name();
   return {"numbers", "All numbers", "", {{std::move(table)}}};
 }
 
@@ -368,10 +329,7 @@ Section training_section(const TrainRows& rows) {
   chart.across = value_axis("steps", 0.0, steps);
   chart.across.format = kCount;
   chart.up = decade_axis("loss, nats per answer", losses);
-  Section section{"training", "How each arm was trained", "", {}};
-  if (!losses.empty()) section.items.push_back({std::move(chart)});
-  if (!table.rows.empty()) section.items.push_back({std::move(table)});
-  return section;
+  return {"training", "How each arm was trained", "", {{std::move(chart)}, {std::move(table)}}};
 }
 
 }  // namespace
@@ -393,7 +351,7 @@ View train_view(const Json& results) {
   view.sections.back().items.push_back({Note{kWhyNote}});
   for (Section& section : std::vector<Section>{accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows),
                                                training_section(rows)})
-    if (!section.items.empty()) view.sections.push_back(std::move(section));
+    view.sections.push_back(std::move(section));
   return view;
 }
 

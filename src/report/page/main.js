@@ -1,11 +1,11 @@
 // Which results there are, and which of them is shown.
 
+import {showItems, wordsOf} from "./drawing/items.js";
+import {showHeads} from "./explorer/heads.js";
 import {offerData} from "./export/download.js";
-import {node} from "./frame/dom.js";
-import {carried, unpacked} from "./frame/packed.js";
-import {goToPlace, showContents, showVerdict, startView} from "./frame/view.js";
+import {carried, definitions, node, section, unpacked} from "./frame/dom.js";
+import {goToPlace, showContents, showTiles, showTitle, showVerdict, startView, tile} from "./frame/view.js";
 import {showPlayground} from "./playground/playground.js";
-import {showProvenance, showView} from "./show_view.js";
 
 // All that can be shown: [{place, label, show}], the first of them unless the address says another.
 async function placesHeld() {
@@ -26,6 +26,22 @@ async function placesHeld() {
     offerData(results);
   };
   return [{place: "compared", label: "Compared", show}, ...each];
+}
+
+// A view of results (src/report/view/view.h): what was found, then a part for each question, then how it was made.
+function showView({kind, title, verdict, tiles, sections}) {
+  const shared = {curves: new Map(), choices: new Map(), explorer: showHeads};
+  showTitle(kind, title);
+  showVerdict(...verdict.map((words) => node("p", {}, ...wordsOf(words))));
+  showTiles(...tiles.map(({number, what, where, paint}) => tile(number, node("span", {}, ...wordsOf(what)), where, paint)));
+  for (const {id, heading, words, items} of sections) showItems(section(id, heading, ...(words ? [words] : [])), items, shared);
+}
+
+function showProvenance({provenance: {command, facts}, left_out: leftOut = []}) {
+  const place = section("provenance", "How these numbers were made");
+  if (command) place.append(node("pre", {}, node("code", {}, command)));
+  place.append(definitions(facts));
+  if (leftOut.length) place.append(node("p", {class: "note"}, `Left out to keep this file small: ${leftOut.join(", ")}.`));
 }
 
 // An address may come from anywhere, so it may hold escapes that mean nothing.

@@ -1,4 +1,4 @@
-#include "report/svg/drawn.h"
+#include "report/svg/figures.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 
 #include "report/svg/heading.h"
 #include "report/svg/svg.h"
-#include "report/svg/width.h"
 #include "report/view/format.h"
 
 namespace sharpmax::report {

@@ -1,4 +1,4 @@
-#include "report/svg/drawn.h"
+#include "report/svg/figures.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,8 @@
 
 #include "report/svg/heading.h"
 #include "report/svg/svg.h"
-#include "report/svg/width.h"
-#include "report/view/axes.h"
 #include "report/view/format.h"
+#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "report/svg/drawn.h"
 
 namespace sharpmax::report {
 namespace {

@@ -1,4 +1,4 @@
-// The figures of a view as SVG files, made without a browser.
+// Pictures as SVG, made without a browser; and the figures of a view as files.
 #pragma once
 
 #include <string>
@@ -9,6 +9,16 @@
 #include "sharpmax/report.h"
 
 namespace sharpmax::report {
+
+// Pictures. Empty where there is nothing to draw.
+//
+// Curves are named at their ends if all of them reach the largest size, else in a legend.
+std::string drawn(const Chart& chart);
+// Bars begin at 0, or at the low end of a logarithmic axis.
+std::string drawn(const Bars& bars);
+// Layers go down, or across where there are many more of them than heads.
+std::string drawn(const Grid& grid);
+std::string drawn(const HeatMaps& maps);
 
 // Every picture of the view that has the name of a file; none that cannot be drawn.
 std::vector<Figure> figures_in(const View& view);

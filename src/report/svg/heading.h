@@ -1,4 +1,4 @@
-// What stands above every figure: its title, words below it, and a legend.
+// What stands above every figure: its title, words below it, and a legend; and how wide text is.
 #pragma once
 
 #include <string>
@@ -34,5 +34,10 @@ class Heading {
 
 // Broken between words; a word that is too long is cut.
 std::vector<std::string> wrapped(std::string_view text, double width, double size, bool bold = false);
+
+// How wide text of this size is at most in a usual font, in pixels, for layouts without a browser; text is what shown() returns.
+double width_of(std::string_view text, double size, bool bold = false);
+// As much of the text as fits, with an ellipsis where it is cut.
+std::string cut_to(std::string_view text, double width, double size, bool bold = false);
 
 }  // namespace sharpmax::report

@@ -1,4 +1,4 @@
-#include "report/view/room.h"
+#include "report/view/json.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "report/view/json.h"
 #include "storage/files.h"
 
 namespace sharpmax::report {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <vector>
 
 namespace sharpmax::report {
@@ -57,6 +58,8 @@ struct Laid {
   std::vector<std::size_t> widths;
 };
 
+constexpr std::size_t kGap = 2;  // at least, where words stand beside each other
+
 Laid laid(const Table& table, const TextStyle& style) {
   Laid made;
   const std::size_t most_rows = style.every_row ? table.rows.size() : table.brief_rows.value_or(table.rows.size());
@@ -69,15 +72,16 @@ Laid laid(const Table& table, const TextStyle& style) {
     made.lines[0].push_back(typed(column.name));
     for (std::size_t i = 0; i < rows; ++i)
       made.lines[i + 1].push_back(typed(shown_in(table.rows[i][k], column)));
-    // A long text is cut, so that no line is wider than the screen.
-    constexpr std::size_t kGap = 2;
-    const std::size_t room = made.widths.empty() ? style.width / 2 : style.width - kGap - made.widths[0];
-    std::size_t most = 0;
-    for (auto& line : made.lines) {
-      line.back() = cut(line.back(), room);
-      most = std::max(most, length_of(line.back()));
-    }
-    made.widths.push_back(most);
+    made.widths.push_back(0);
+    for (const auto& line : made.lines) made.widths.back() = std::max(made.widths.back(), length_of(line.back()));
+  }
+  // A long text is cut, so that no line is wider than the screen; the first column has at least half of it.
+  std::size_t others = 0;
+  for (std::size_t k = 1; k < made.widths.size(); ++k) others += kGap + made.widths[k];
+  for (std::size_t k = 0; k < made.widths.size(); ++k) {
+    const std::size_t beside = k == 0 ? std::min(others, style.width / 2) : kGap + made.widths[0];
+    made.widths[k] = std::min(made.widths[k], style.width - beside);
+    for (auto& line : made.lines) line[k] = cut(line[k], made.widths[k]);
   }
   return made;
 }
@@ -88,6 +92,19 @@ std::size_t block_end(const Laid& table, std::size_t first, std::size_t gap, std
   while (end < table.widths.size() && (end == first || taken + gap + table.widths[end] <= width))
     taken += gap + table.widths[end++];
   return end;
+}
+
+// As wide as lets all columns stand beside each other. One space tells numbers apart, if they have none within.
+std::size_t gap_of(const Laid& table, std::size_t width) {
+  const auto fits = [&](std::size_t gap) {
+    return std::accumulate(table.widths.begin() + 1, table.widths.end(), table.widths[0], [&](std::size_t sum, std::size_t one) { return sum + gap + one; }) <= width;
+  };
+  if (fits(3) || fits(kGap)) return fits(3) ? 3 : kGap;
+  const bool numbers = std::none_of(table.left.begin() + 1, table.left.end(), [](bool left) { return left; });
+  const bool spaces = std::any_of(table.lines.begin() + 1, table.lines.end(), [](const auto& line) {
+    return std::any_of(line.begin() + 1, line.end(), [](const std::string& text) { return text.find(' ') != text.npos; });
+  });
+  return numbers && !spaces && fits(1) ? 1 : kGap;
 }
 
 std::string padded(const std::string& text, std::size_t width, bool left, const std::string& inked) {
@@ -112,7 +129,7 @@ std::string as_text(const Table& table, const TextStyle& style) {
   const Laid made = laid(table, style);
   if (made.widths.empty()) return "";
   const std::size_t columns = made.widths.size();
-  const std::size_t gap = block_end(made, 1, 3, style.width) == columns ? 3 : 2;
+  const std::size_t gap = gap_of(made, style.width);
   std::string text;
   for (std::size_t first = 1, end = 1; first < columns || first == 1; first = end) {
     end = columns == 1 ? 2 : block_end(made, first, gap, style.width);
@@ -169,13 +186,25 @@ std::string text_of(const Note& note, const TextStyle& style) { return paragraph
 std::string text_of(const CommandLine& line, const TextStyle& style) {
   return paragraph(line.words, style) + "  " + typed(line.text) + "\n";
 }
+// Words that no line has room for are cut into pieces: names in files may be of any length.
+std::string broken(const std::string& text, std::size_t room) {
+  std::string out;
+  std::size_t run = 0;
+  for (const char32_t c : code_points(text)) {
+    run = c == U' ' ? 0 : run + 1;
+    if (run > room) out += ' ', run = 1;
+    append(out, c);
+  }
+  return out;
+}
+
 std::string text_of(const Facts& facts, const TextStyle& style) {
   std::size_t most = 0;
   for (const auto& [name, value] : facts.pairs) most = std::max(most, length_of(typed(name)));
   std::string text;
   for (const auto& [name, value] : facts.pairs) {
     const std::string key = typed(name);
-    text += refilled(in_bold(key, style) + std::string(most - length_of(key) + 2, '\1') + typed(value), style.width,
+    text += refilled(in_bold(key, style) + std::string(most - length_of(key) + 2, '\1') + broken(typed(value), style.width - most - 2), style.width,
                      most + 2) +
             "\n";
   }
@@ -221,6 +250,65 @@ std::string as_text(const View& view, const TextStyle& style) {
     text += body;
   }
   return text;
+}
+
+namespace {
+
+std::string text_at(const HeadLayer& layer, std::size_t head, std::size_t length) {
+  if (!layer.texts.empty()) return layer.texts.at(head);
+  const auto& line = layer.values.at(head);  // of one number for all lengths it is the only one
+  return line.empty() ? std::string(kNone) : formatted(layer.format, line[std::min(length, line.size() - 1)]);
+}
+
+const HeadLayer* layer_of(const Heads& heads, std::string_view id) {
+  for (const HeadLayer& layer : heads.layers)
+    if (layer.id == id) return &layer;
+  return nullptr;
+}
+
+// A sentence with what stands in braces filled in, at the last length.
+std::string filled(std::string_view words, const Heads& heads, std::size_t head) {
+  std::string text;
+  while (!words.empty()) {
+    const std::size_t open = std::min(words.find('{'), words.size()), close = std::min(words.find('}', open), words.size());
+    text += words.substr(0, open);
+    const std::string_view id = open < close ? words.substr(open + 1, close - open - 1) : "";
+    const HeadLayer* layer = layer_of(heads, id);
+    text += id == "layer"  ? count(heads.heads.at(head).layer)
+            : id == "head" ? count(heads.heads.at(head).head)
+            : id == "kind" ? heads.heads.at(head).kind
+            : layer        ? text_at(*layer, head, heads.lengths.size() - 1)
+                           : "";
+    words.remove_prefix(std::min(close + 1, words.size()));
+  }
+  return text;
+}
+
+// One line per length. columns: name and layer.
+Table over_lengths(const Heads& heads, std::size_t head, const std::vector<std::pair<std::string, std::string>>& columns) {
+  Table table{.id = "lengths", .title = "", .columns = {{.name = "tokens", .format = {Format::count}}}, .rows = {}};
+  for (std::size_t i = 0; i < heads.lengths.size(); ++i)
+    table.rows.push_back({Cell(heads.lengths[i], i < heads.length_names.size() ? heads.length_names[i] : "")});
+  for (const auto& [name, id] : columns) {
+    const HeadLayer* layer = layer_of(heads, id);
+    if (!layer) continue;
+    table.columns.push_back({.name = name, .format = layer->format});
+    for (std::size_t i = 0; i < heads.lengths.size(); ++i) table.rows[i].push_back(Cell(std::nullopt, text_at(*layer, head, i)));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string as_text(const Heads& heads, std::size_t head, const TextStyle& style) {
+  std::string text = paragraph(filled(heads.words, heads, head), style) + "\n" + as_text(over_lengths(heads, head, heads.columns), style);
+  for (const HeadFigure& figure : heads.figures) {
+    if (figure.caption.empty()) continue;
+    std::vector<std::pair<std::string, std::string>> columns;
+    for (const Curve& curve : figure.chart.curves) columns.emplace_back(curve.name, curve.layer);
+    text += "\n" + paragraph(figure.caption + ": " + figure.chart.up.label + ".", style) + as_text(over_lengths(heads, head, columns), style);
+  }
+  return text + "\n" + paragraph(heads.note, style);
 }
 
 namespace {

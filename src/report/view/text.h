@@ -21,6 +21,9 @@ struct TextStyle {
 std::string as_text(const View& view, const TextStyle& style = {});
 std::string as_text(const Table& table, const TextStyle& style = {});
 
+// One head: the sentence about it, its numbers at every length, and those of figures that have a caption.
+std::string as_text(const Heads& heads, std::size_t head, const TextStyle& style = {});
+
 // What a cell shows: its text, or its value by the format of its column.
 std::string shown_in(const Cell& cell, const Column& column);
 

@@ -36,6 +36,7 @@ struct Words {
   Words() = default;
   Words(std::string text) { *this << std::move(text); }  // NOLINT: a text is a sentence
   Words(const char* text) : Words(std::string(text)) {}  // NOLINT
+  Words(Part part) { *this << std::move(part); }         // NOLINT
   Words& operator<<(std::string text) {
     if (!text.empty()) parts.push_back({std::move(text)});
     return *this;

@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "attention/kernels.h"
+#include "attention/rows/call.h"
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "job/field_values.h"

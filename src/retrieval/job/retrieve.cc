@@ -8,6 +8,7 @@
 
 #include "base/in_quotes.h"
 #include "base/numbers.h"
+#include "cluster/launch.h"
 #include "job/saved_results.h"
 #include "retrieval/job/requests.h"
 #include "retrieval/run/run.h"
@@ -100,6 +101,8 @@ CallFiles files_of(const RetrievalRequest& request) {
 }
 
 void check_together(const RetrievalRequest& request) {
+  if (request.join && request.overwrite)
+    refuse(fmt::format("{} and {} are two different things; give one", flagged("join"), flagged("overwrite")));
   if (request.resume && request.overwrite)
     refuse(fmt::format("{} and {} are two different things; give one", flagged("resume"), flagged("overwrite")));
   if (request.head.empty()) return;
@@ -151,6 +154,22 @@ std::string standing_sentence(const retrieval::RunStanding& standing) {
                      standing.tested, standing.tests);
 }
 
+// Fields that say how a process works, not what the run is.
+bool is_of_settings(const Field& field) {
+  constexpr std::array<std::string_view, 6> kOthers = {"threads", "directory", "resume", "join", "overwrite",
+                                                       "checkpoint_seconds"};
+  return std::find(kOthers.begin(), kOthers.end(), field.name) == kOthers.end();
+}
+
+// What others began; settings that are given must be the same. A process with none begins nothing.
+retrieval::RunSettings settings_to_join(const RetrievalRequest& request) {
+  const std::filesystem::path root = directory_of(request);
+  bool given = false;
+  each_given(request, [&](const Field& field, const auto&) { given = given || is_of_settings(field); });
+  if (given) return retrieval::settings_of(request);  // compared with those in the directory
+  return retrieval::run_from(settings_in_directory(root), (root / kSettings).string());
+}
+
 void tell_resumption(const RetrievalRequest& request, Listener& listener) {
   if (request.head.empty())
     listener.on_resumption({true, "checkpoints and finished tests are saved", directory_of(request)});
@@ -159,17 +178,49 @@ void tell_resumption(const RetrievalRequest& request, Listener& listener) {
         {false, fmt::format("a test of {} cannot be resumed, and what it measured so far is lost", named("head")), ""});
 }
 
-retrieval::RunOutcome carry_out(const RetrievalRequest& request, const retrieval::RunSettings& settings, Listener& listener) {
+// Processes of a launcher share a run, and none can have it alone.
+void check_launched(const RetrievalRequest& request, const Launch& launch) {
+  if (!request.head.empty())
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{} is tested by one process, and {} started {}; start one", named("head"), launch.launcher,
+                                   launch.size));
+  if (request.overwrite)
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{} is for one process, and {} started {}; remove the directory before", flagged("overwrite"),
+                                   launch.launcher, launch.size));
+}
+
+void tell_company(const Launch& launch, const retrieval::RunSettings& settings, const RetrievalRequest& request,
+                  Listener& listener) {
+  if (!launch.several() || launch.rank > 0) return;
+  const std::string directory = directory_of(request);
+  listener.narrate(fmt::format("{} processes, started by {}, share {}", launch.size, launch.launcher, directory));
+  const std::string idle = idle_sentence(launch, retrieval::run_pieces(settings, retrieval::RunFiles(directory)));
+  if (!idle.empty()) listener.narrate(idle);
+}
+
+retrieval::RunOutcome carry_out(const RetrievalRequest& request, const retrieval::RunSettings& settings, bool shared,
+                                Listener& listener) {
   const retrieval::RunOptions options{
       .directory = directory_of(request),
-      .existing = request.resume      ? retrieval::Existing::resume
+      .existing = shared              ? retrieval::Existing::join
+                  : request.resume    ? retrieval::Existing::resume
                   : request.overwrite ? retrieval::Existing::overwrite
                                       : retrieval::Existing::refuse,
       .threads = request.threads.value_or(0),
       .checkpoint_seconds = request.checkpoint_seconds,
+      .launch = shared ? launch() : Launch{},
       .standing =
           [&](const retrieval::RunStanding& before) {
             if (request.resume) listener.narrate(standing_sentence(before));
+          },
+      .waiting =
+          [&](std::size_t pieces) {
+            listener.proceed(fmt::format("waiting for other processes: {} pieces left", grouped(static_cast<long long>(pieces))));
+          },
+      .remark =
+          [&](const std::string& sentence) {
+            if (shared) listener.narrate(sentence);
           },
       .progress = [&](const retrieval::RunProgress& now) { listener.proceed(progress_sentence(now)); }};
   tell_resumption(request, listener);
@@ -183,15 +234,43 @@ std::string directory_of(const RetrievalRequest& request) {
   return request.directory.empty() ? "retrieve-" + request.preset : request.directory;
 }
 
+RunStatus status_of(const RetrievalRequest& request) {
+  const std::filesystem::path root = directory_of(request);
+  const auto settings = retrieval::run_from(settings_in_directory(root), (root / kSettings).string());
+  RunStatus status = sharpmax::status_of(root, retrieval::run_pieces(settings, retrieval::RunFiles(root)));
+  status.provenance = provenance_of(request.command, command_of("retrieve", request) + " --status");
+  return status;
+}
+
+namespace {
+
+// Processes that share a run end with the same results.
+RetrievalResult kept(const RetrievalResult& result, const RetrievalRequest& request, bool shared, Listener& listener) {
+  const std::filesystem::path root = directory_of(request);
+  const std::string text = retrieval::text_of(to_json(result));
+  const auto pause = [&] { listener.on_pause(); };
+  if (shared) {
+    constexpr std::array<std::string_view, 3> kOfOneProcess = {"command", "created", "seconds"};
+    return retrieval_result(agree_on_results(root, text, kOfOneProcess, pause));
+  }
+  keep_results(root, text, pause);
+  return result;
+}
+
+}  // namespace
+
 RetrievalResult retrieve(const RetrievalRequest& request, Listener& listener) {
   check_fields(request);
   retrieval::check_together(request);
   retrieval::files_of(request).check();
-  const retrieval::RunSettings settings = retrieval::settings_of(request);
-  RetrievalResult result = retrieval::result_of(carry_out(request, settings, listener));
+  const Launch launched = launch();
+  const bool shared = request.head.empty() && (request.join || launched.several());
+  if (launched.several()) check_launched(request, launched);
+  const retrieval::RunSettings settings = request.join ? settings_to_join(request) : retrieval::settings_of(request);
+  if (shared) tell_company(launched, settings, request, listener);
+  RetrievalResult result = retrieval::result_of(carry_out(request, settings, shared, listener));
   result.provenance = provenance_of(request.command, command_of("retrieve", request));
-  if (request.head.empty())
-    write_text(std::filesystem::path(directory_of(request)) / "results.json", retrieval::text_of(to_json(result)));
+  if (request.head.empty()) result = kept(result, request, shared, listener);
   listener.on_progress("");
   return result;
 }

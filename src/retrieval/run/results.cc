@@ -68,7 +68,7 @@ RetrievalHead head_of(const TestedHead& tested) {
   return head;
 }
 
-// The lemma speaks of rules that are softmax at one temperature for every row of n keys.
+// The lemma holds for rules that are softmax at one temperature for every row of n keys.
 double weight_bound(const AnyNormalizer& normalizer, std::int64_t n, double certified) {
   const auto size = static_cast<double>(n);
   const Rule rule = normalizer.definition().rule(HeadParameters(normalizer.parameters(), 0), size);

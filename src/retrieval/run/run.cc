@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/threads.h"
 #include "job/json_members.h"
+#include "machine/blas.h"
 #include "normalizer/definition.h"
 #include "retrieval/task/task.h"
 #include "retrieval/training/training.h"
@@ -24,11 +26,17 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+bool is_there(const TestedHead& tested) { return !tested.head.parameters.empty(); }
+
+// Those that are there and have no certificate yet.
 void certify(std::vector<TestedHead>& heads, const RunOptions& options) {
-  ProgressMeter meter(Phase::certifying, 0.0, static_cast<double>(heads.size()), options.progress);
-  parallel_for(threads_for(options.threads), static_cast<std::int64_t>(heads.size()),
+  std::vector<TestedHead*> fresh;
+  for (TestedHead& tested : heads)
+    if (is_there(tested) && tested.spread.certified == 0.0) fresh.push_back(&tested);
+  ProgressMeter meter(Phase::certifying, 0.0, static_cast<double>(fresh.size()), options.progress);
+  parallel_for(threads_for(options.threads), static_cast<std::int64_t>(fresh.size()),
                [&](std::int64_t i, int) {
-                 TestedHead& tested = heads[static_cast<std::size_t>(i)];
+                 TestedHead& tested = *fresh[static_cast<std::size_t>(i)];
                  tested.spread = certify_spread(tested.head);
                  meter.add(1.0);
                });
@@ -52,25 +60,39 @@ bool has_heat_map(const AnyNormalizer& normalizer, const TestSettings& test) {
 
 class Testing {
  public:
-  Testing(const RunSettings& settings, std::vector<TestedHead>& heads, const RunDirectory* directory,
-          const RunOptions& options)
-      : settings_(settings), heads_(heads), directory_(directory), options_(options) {}
+  // directory: null, if nothing is kept.
+  Testing(const RunSettings& settings, const RunDirectory* directory, const RunOptions& options)
+      : settings_(settings), directory_(directory), options_(options) {
+    if (directory) deal_.emplace(directory->claims(), run_pieces(settings, *directory).back().second, options.launch);
+  }
 
-  void run() {
-    double done = 0.0, total = 0.0;
-    for (TestedHead& tested : heads_) {
+  // The heads that are there, at every size.
+  void test_all(std::vector<TestedHead>& heads) {
+    ProgressMeter meter = begin(heads);
+    for (std::size_t i = 0; i < test().sizes.size(); ++i)
+      for (TestedHead& tested : heads) measure(tested, i, meter);
+  }
+
+  // Of the heads that are there, what nobody works on. Returns how many tests are left to others, or wait for heads.
+  std::size_t test_free(std::vector<TestedHead>& heads) {
+    ProgressMeter meter = begin(heads);
+    const std::size_t sizes = test().sizes.size();
+    const auto ready = [&](std::size_t piece) { return is_there(heads[piece / sizes]); };
+    while (const std::optional<Deal::Taken> taken = deal_->next(ready))
+      measure(heads[taken->index / sizes], taken->index % sizes, meter);
+    return deal_->left();
+  }
+
+  // What was measured by others, or by this process before.
+  void load(std::vector<TestedHead>& heads) const {
+    for (TestedHead& tested : heads) {
+      if (!is_there(tested)) continue;
       tested.by_size.resize(test().sizes.size());
       const std::vector<AnyNormalizer> normalizers = normalizers_for(tested.head, test());
-      for (std::size_t i = 0; i < test().sizes.size(); ++i) {
-        const double items = items_at(test().sizes[i]);
-        total += items;
-        if (load(tested, i, normalizers)) done += items;
-      }
+      for (std::size_t i = 0; i < test().sizes.size(); ++i)
+        if (tested.by_size[i].measurements.empty() && std::filesystem::exists(file_of(tested, i)))
+          tested.by_size[i] = load_tested(file_of(tested, i), tested.head, request_for(i, normalizers));
     }
-    ProgressMeter meter(Phase::testing, done, total, options_.progress);
-    for (std::size_t i = 0; i < test().sizes.size(); ++i)
-      for (TestedHead& tested : heads_)
-        if (tested.by_size[i].measurements.empty()) measure(tested, i, meter);
   }
 
  private:
@@ -86,10 +108,16 @@ class Testing {
     return {.n = n, .sets = sets_at(n, test().sets_scale), .normalizers = normalizers};
   }
 
-  bool load(TestedHead& tested, std::size_t i, std::span<const AnyNormalizer> normalizers) {
-    if (!directory_ || !std::filesystem::exists(file_of(tested, i))) return false;
-    tested.by_size[i] = load_tested(file_of(tested, i), tested.head, request_for(i, normalizers));
-    return true;
+  ProgressMeter begin(std::vector<TestedHead>& heads) const {
+    double done = 0.0, total = 0.0;
+    for (TestedHead& tested : heads) {
+      tested.by_size.resize(test().sizes.size());
+      for (std::size_t i = 0; i < test().sizes.size(); ++i) {
+        total += items_at(test().sizes[i]);
+        if (!tested.by_size[i].measurements.empty()) done += items_at(test().sizes[i]);
+      }
+    }
+    return ProgressMeter(Phase::testing, done, total, options_.progress);
   }
 
   void measure(TestedHead& tested, std::size_t i, ProgressMeter& meter) {
@@ -116,10 +144,34 @@ class Testing {
   }
 
   const RunSettings& settings_;
-  std::vector<TestedHead>& heads_;
-  const RunDirectory* directory_;  // null: nothing is kept
+  const RunDirectory* directory_;
   const RunOptions& options_;
+  std::optional<Deal> deal_;
 };
+
+// All pieces of a run: those that this process can have, and then those of others when they are done.
+void complete(RunOutcome& outcome, const RunDirectory& directory, const RunOptions& options) {
+  HeadTraining training(outcome.settings, directory, options);
+  Testing testing(outcome.settings, &directory, options);
+  bool warned = false;
+  for (;;) {
+    const auto began = Clock::now();
+    std::size_t left = training.train_free();
+    if (options.remark && !directory.claims().locks_kept() && !std::exchange(warned, true))
+      options.remark(no_locks_sentence(directory.root()));
+    training.load(outcome.heads);
+    outcome.training_seconds += seconds_since(began);
+    const auto trained = Clock::now();
+    certify(outcome.heads, options);
+    testing.load(outcome.heads);
+    left += testing.test_free(outcome.heads);
+    testing.load(outcome.heads);
+    outcome.testing_seconds += seconds_since(trained);
+    if (left == 0) return;
+    if (options.waiting) options.waiting(left);
+    wait_for_others();
+  }
+}
 
 }  // namespace
 
@@ -127,14 +179,10 @@ RunOutcome run(const RunSettings& settings, const RunOptions& options) {
   validate(settings);
   const RunDirectory directory(settings, options);
   RunOutcome outcome{.settings = settings};
-  const auto began = Clock::now();
-  outcome.heads = train_all(settings, directory, options);
-  outcome.training_seconds = seconds_since(began);
-  const auto trained = Clock::now();
-  certify(outcome.heads, options);
-  Testing(settings, outcome.heads, &directory, options).run();
+  complete(outcome, directory, options);
+  const auto tested = Clock::now();
   outcome.rows = score_rows(outcome.heads, settings.test);
-  outcome.testing_seconds = seconds_since(trained);
+  outcome.testing_seconds += seconds_since(tested);
   return outcome;
 }
 
@@ -147,7 +195,7 @@ RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptio
   validate(outcome.settings);
   const auto began = Clock::now();
   certify(outcome.heads, options);
-  Testing(outcome.settings, outcome.heads, nullptr, options).run();
+  Testing(outcome.settings, nullptr, options).test_all(outcome.heads);
   outcome.rows = score_rows(outcome.heads, test);
   outcome.testing_seconds = seconds_since(began);
   return outcome;
@@ -158,22 +206,47 @@ namespace {
 RunContent content_of(const RunSettings& settings) {
   return {.settings = json_of(settings),
           .folders = {"checkpoints", "heads", "tested"},
-          .check = [](const Json& found, const std::string& file) { run_from(found, file); }};
+          .check = [](const Json& found, const std::string& file) { run_from(found, file); },
+          .engine = engine_of(blas_description())};
+}
+
+// Products of a step: four matrices of width squared for every item.
+double cost_of(const TrainingSettings& training) {
+  const auto square = static_cast<double>(training.width) * static_cast<double>(training.width);
+  return static_cast<double>(training.steps) * static_cast<double>(training.batch) *
+         static_cast<double>(training.least_size + training.largest_size) * square;
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(const RunSettings& settings, const RunOptions& options)
-    : sharpmax::RunDirectory(options.directory, content_of(settings), options.existing) {}
+PiecesByKind run_pieces(const RunSettings& settings, const RunFiles& files) {
+  std::vector<Piece> heads, tests;
+  for (const Arm& arm : settings.arms) {
+    for (const std::uint64_t seed : settings.seeds) {
+      heads.push_back({.name = fmt::format("train-{}-{}", arm.name, seed),
+                       .cost = cost_of(arm.training),
+                       .file = files.head(arm.name, seed),
+                       .before = {files.checkpoint(arm.name, seed)}});
+      for (const std::int64_t n : settings.test.sizes)
+        tests.push_back({.name = fmt::format("test-{}-{}-{}", arm.name, seed, n),
+                         .cost = static_cast<double>(n) * static_cast<double>(sets_at(n, settings.test.sets_scale)),
+                         .file = files.tested(arm.name, seed, n)});
+    }
+  }
+  return {{"heads", std::move(heads)}, {"tests", std::move(tests)}};
+}
 
-std::filesystem::path RunDirectory::checkpoint(std::string_view arm, std::uint64_t seed) const {
-  return root() / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
+RunDirectory::RunDirectory(const RunSettings& settings, const RunOptions& options)
+    : sharpmax::RunDirectory(options.directory, content_of(settings), options.existing), RunFiles(options.directory) {}
+
+std::filesystem::path RunFiles::checkpoint(std::string_view arm, std::uint64_t seed) const {
+  return root_ / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
 }
-std::filesystem::path RunDirectory::head(std::string_view arm, std::uint64_t seed) const {
-  return root() / "heads" / fmt::format("{}-{}.safetensors", arm, seed);
+std::filesystem::path RunFiles::head(std::string_view arm, std::uint64_t seed) const {
+  return root_ / "heads" / fmt::format("{}-{}.safetensors", arm, seed);
 }
-std::filesystem::path RunDirectory::tested(std::string_view arm, std::uint64_t seed, std::int64_t n) const {
-  return root() / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
+std::filesystem::path RunFiles::tested(std::string_view arm, std::uint64_t seed, std::int64_t n) const {
+  return root_ / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
 }
 
 namespace {

@@ -5,6 +5,8 @@
 //   checkpoints/ARM-SEED.safetensors      every few seconds, at an interrupt, and at the end of a training
 //   heads/ARM-SEED.safetensors            the trained head
 //   tested/ARM-SEED-N.json                one head at one size
+//
+// A head to train and a test of one head at one size are the pieces that processes share: sweep/deal.h.
 #pragma once
 
 #include <chrono>
@@ -12,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -19,12 +22,14 @@
 #include <utility>
 #include <vector>
 
-#include "job/run_directory.h"
 #include "retrieval/certificate/certificate.h"
 #include "retrieval/head/head.h"
 #include "retrieval/task/task.h"
 #include "retrieval/testing/evaluation.h"
 #include "sharpmax/retrieval.h"
+#include "sweep/deal.h"
+#include "sweep/run_directory.h"
+#include "sweep/run_status.h"
 
 namespace sharpmax::retrieval {
 
@@ -56,7 +61,11 @@ struct RunOptions {
   Existing existing = Existing::refuse;
   int threads = 0;  // the results do not depend on it
   double checkpoint_seconds = 10.0;
+  Launch launch = {};                                // which pieces to begin with
   std::function<void(const RunStanding&)> standing;  // called once, before anything is trained
+  // Called while other processes work on all that is left; may throw to end the run.
+  std::function<void(std::size_t pieces)> waiting;
+  std::function<void(const std::string& sentence)> remark;
   // Called from any thread, one at a time. It may throw to end the run, which then writes a checkpoint of
   // every head in training.
   std::function<void(const RunProgress&)> progress;
@@ -105,23 +114,45 @@ std::string text_of(const Json& results);
 // Parts of a run: its directory, training on threads, progress, one head at one size, rows of scores.
 
 // Where the files of a run are.
-
-class RunDirectory : public sharpmax::RunDirectory {
+class RunFiles {
  public:
-  RunDirectory(const RunSettings& settings, const RunOptions& options);
+  explicit RunFiles(std::filesystem::path root) : root_(std::move(root)) {}
 
   std::filesystem::path checkpoint(std::string_view arm, std::uint64_t seed) const;
   std::filesystem::path head(std::string_view arm, std::uint64_t seed) const;
   std::filesystem::path tested(std::string_view arm, std::uint64_t seed, std::int64_t n) const;
+
+ private:
+  std::filesystem::path root_;
 };
 
+class RunDirectory : public sharpmax::RunDirectory, public RunFiles {
+ public:
+  RunDirectory(const RunSettings& settings, const RunOptions& options);
+};
+
+// Heads, arm by arm and seed by seed, and their tests, head by head and size by size.
+PiecesByKind run_pieces(const RunSettings& settings, const RunFiles& files);
+
 // The heads of a run, one thread each.
+class HeadTraining {
+ public:
+  // Reads every checkpoint: a damaged one ends the run while nothing is lost.
+  HeadTraining(const RunSettings& settings, const RunDirectory& directory, const RunOptions& options);
+  ~HeadTraining();
 
-// Goes on from the checkpoints that are there. Heads come arm by arm, seed by seed, saved and not yet tested.
-std::vector<TestedHead> train_all(const RunSettings& settings, const RunDirectory& directory,
-                                  const RunOptions& options);
+  // Trains the heads that nobody works on, each from its checkpoint if it has one. Returns how many others work on.
+  std::size_t train_free();
+  // Reads the heads that are trained and not yet in `heads`, which has a place for each; one that is missing has no
+  // parameters.
+  void load(std::vector<TestedHead>& heads) const;
 
-// Work done by several threads, told to one listener now and then.
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// Work done by several threads, reported to one listener now and then.
 
 class ProgressMeter {
  public:

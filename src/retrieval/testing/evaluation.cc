@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "attention/kernels.h"
+#include "attention/rows/call.h"
 #include "base/threads.h"
 #include "machine/blas.h"
 #include "normalizer/definition.h"

@@ -93,7 +93,7 @@ class TensorReader {
     if (found == file_.metadata().end()) fail(fmt::format("the metadata have no '{}'", key));
     return found->second;
   }
-  // The format's name first: who gives the wrong file shall not hear of checksums.
+  // The format's name first: for a wrong file a sentence about checksums would mislead.
   void check(std::string_view wanted) const {
     if (!file_.metadata().contains("format"))
       fail(fmt::format("the metadata have no 'format'; expected {}", wanted));

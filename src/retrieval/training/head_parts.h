@@ -113,7 +113,7 @@ class ReadOut {
  public:
   ReadOut(const TrainingSettings& settings, const Layout& layout);
 
-  // pooled: [sets, item_features + 1]; answers: one class a set. Mean cross-entropy and accuracy.
+  // pooled: [sets, item_features + 1]; answers: one class per set. Mean cross-entropy and accuracy.
   StepReport forward(const PartViews<Real>& head, Matrix<const Real> items_map, Matrix<const Real> pooled,
                      std::span<const std::int32_t> answers);
   // Writes the gradients of the read-out and W_V, d_pooled and d_items_map. After forward() of the same

@@ -6,11 +6,14 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "base/numbers.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
+#include "machine/blas.h"
 #include "statistics/significance.h"
 #include "storage/files.h"
 #include "train/task/task.h"
@@ -50,36 +53,61 @@ std::vector<TrainMeasurement> load_tested(const std::filesystem::path& path) {
   return measurements;
 }
 
+// Places that are read in a test.
+double test_cost(const Task& task, std::int64_t n, const TestSettings& test) {
+  const auto places = task.places(n, Asking::test);
+  return static_cast<double>(answers_at(n, test)) / static_cast<double>(places.size()) *
+         static_cast<double>(places.back() + 1);
+}
+
 class Testing {
  public:
   Testing(const RunSettings& settings, const Directory& directory, const RunOptions& options)
       : settings_(settings),
         directory_(directory),
         options_(options),
+        deal_(directory.claims(), run_pieces(settings, directory).back().second, options.launch),
         task_(task_kind(settings.task.task).make(settings.task)) {}
 
-  std::vector<TrainMeasurement> run(const std::vector<Trained>& models) {
-    for (const std::int64_t n : settings_.test.sizes) total_ += cost(n) * static_cast<double>(models.size());
-    std::vector<TrainMeasurement> all;
-    for (const Trained& trained : models) {
-      for (const std::int64_t n : settings_.test.sizes) {
-        for (TrainMeasurement& measurement : test(trained, n)) all.push_back(std::move(measurement));
-        done_ += cost(n);
-      }
+  // Of the models that are there, what nobody works on. Returns how many tests are left to others, or wait for models.
+  std::size_t test_free(const std::vector<Trained>& models) {
+    const std::size_t sizes = settings_.test.sizes.size();
+    const auto ready = [&](std::size_t piece) { return !models[piece / sizes].parameters.empty(); };
+    begin(models);
+    while (const std::optional<Deal::Taken> taken = deal_.next(ready)) {
+      const std::int64_t n = settings_.test.sizes[taken->index % sizes];
+      test(models[taken->index / sizes], n);
+      done_ += cost(n);
     }
+    return deal_.left();
+  }
+
+  // What all processes have measured, model by model.
+  std::vector<TrainMeasurement> measurements(const std::vector<Trained>& models) const {
+    std::vector<TrainMeasurement> all;
+    for (const Trained& trained : models)
+      for (const std::int64_t n : settings_.test.sizes)
+        for (TrainMeasurement& measurement :
+             load_tested(directory_.tested(trained.model.arm, trained.model.seed, n)))
+          all.push_back(std::move(measurement));
     return all;
   }
 
  private:
-  double cost(std::int64_t n) const {
-    const auto places = task_->places(n, Asking::test);
-    return static_cast<double>(answers_at(n, settings_.test)) / static_cast<double>(places.size()) *
-           static_cast<double>(places.back() + 1);
+  void begin(const std::vector<Trained>& models) {
+    done_ = total_ = 0.0;
+    for (const Trained& trained : models) {
+      for (const std::int64_t n : settings_.test.sizes) {
+        total_ += cost(n);
+        if (std::filesystem::exists(directory_.tested(trained.model.arm, trained.model.seed, n)))
+          done_ += cost(n);
+      }
+    }
   }
 
-  std::vector<TrainMeasurement> test(const Trained& trained, std::int64_t n) const {
-    const auto file = directory_.tested(trained.model.arm, trained.model.seed, n);
-    if (std::filesystem::exists(file)) return load_tested(file);
+  double cost(std::int64_t n) const { return test_cost(*task_, n, settings_.test); }
+
+  void test(const Trained& trained, std::int64_t n) const {
     const std::vector<TestedRule> rules = rules_of(trained, settings_);
     EvaluationRequest request{.task = task_.get(),
                               .decoder = settings_.decoder,
@@ -97,13 +125,13 @@ class Testing {
       measurement.arm = trained.model.arm;
       measurement.seed = trained.model.seed;
     }
-    write_text(file, json_of(measurements).dump() + "\n");
-    return measurements;
+    write_text(directory_.tested(trained.model.arm, trained.model.seed, n), json_of(measurements).dump() + "\n");
   }
 
   const RunSettings& settings_;
   const Directory& directory_;
   const RunOptions& options_;
+  Deal deal_;
   std::unique_ptr<const Task> task_;
   double done_ = 0.0, total_ = 0.0;
 };
@@ -130,22 +158,45 @@ double largest_right_weight(const TrainMeasurement& m) {
 
 Directory::Directory(const std::filesystem::path& root, const RunSettings& settings, Existing existing)
     : RunDirectory(root,
-                   {.settings = begun_with(settings), .folders = {"checkpoints", "models", "tested"}},
-                   existing) {
+                   {.settings = begun_with(settings),
+                    .folders = {"checkpoints", "models", "tested"},
+                    .engine = engine_of(blas_description())},
+                   existing),
+      RunFiles(root) {
   if (existing != Existing::overwrite) return;
   std::error_code ignored;  // models are folders, which may be of arms that this run has not
   for (const auto& entry : std::filesystem::directory_iterator(root / "models", ignored))
     std::filesystem::remove_all(entry.path(), ignored);
 }
 
-std::filesystem::path Directory::checkpoint(const std::string& arm, std::uint64_t seed) const {
-  return root() / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
+PiecesByKind run_pieces(const RunSettings& settings, const RunFiles& files) {
+  const auto task = task_kind(settings.task.task).make(settings.task);
+  std::vector<Piece> models, tests;
+  for (const Arm& arm : settings.arms) {
+    for (const std::uint64_t seed : settings.seeds) {
+      const std::filesystem::path model = files.model(arm.name, seed);
+      models.push_back({.name = fmt::format("train-{}-{}", arm.name, seed),
+                        .cost = static_cast<double>(Course(settings.optimizer, arm).steps()),
+                        .file = model / "config.json",
+                        .before = {files.checkpoint(arm.name, seed), model / "model.safetensors",
+                                   model / "tokenizer.json", model / "normalizers.json"}});
+      for (const std::int64_t n : settings.test.sizes)
+        tests.push_back({.name = fmt::format("test-{}-{}-{}", arm.name, seed, n),
+                         .cost = test_cost(*task, n, settings.test),
+                         .file = files.tested(arm.name, seed, n)});
+    }
+  }
+  return {{"models", std::move(models)}, {"tests", std::move(tests)}};
 }
-std::filesystem::path Directory::model(const std::string& arm, std::uint64_t seed) const {
-  return root() / "models" / fmt::format("{}-{}", arm, seed);
+
+std::filesystem::path RunFiles::checkpoint(const std::string& arm, std::uint64_t seed) const {
+  return root_ / "checkpoints" / fmt::format("{}-{}.safetensors", arm, seed);
 }
-std::filesystem::path Directory::tested(const std::string& arm, std::uint64_t seed, std::int64_t n) const {
-  return root() / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
+std::filesystem::path RunFiles::model(const std::string& arm, std::uint64_t seed) const {
+  return root_ / "models" / fmt::format("{}-{}", arm, seed);
+}
+std::filesystem::path RunFiles::tested(const std::string& arm, std::uint64_t seed, std::int64_t n) const {
+  return root_ / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
 }
 
 std::vector<TrainSummary> summary_of(const std::vector<TrainMeasurement>& results) {
@@ -186,12 +237,25 @@ TrainResult run(const RunSettings& settings, const Directory& directory, const R
   TrainResult result{.settings = settings};
   const TaskShape shape = task_kind(settings.task.task).make(settings.task)->shape();
   result.chance = std::pow(1.0 / static_cast<double>(shape.classes), static_cast<double>(shape.parts));
-  const auto began = std::chrono::steady_clock::now();
-  const std::vector<Trained> models = train_all(settings, directory, options);
-  result.training_seconds = seconds_since(began);
-  const auto trained = std::chrono::steady_clock::now();
-  result.results = Testing(settings, directory, options).run(models);
-  result.testing_seconds = seconds_since(trained);
+  ModelTraining training(settings, directory, options);
+  Testing testing(settings, directory, options);
+  std::vector<Trained> models;
+  bool warned = false;
+  for (std::size_t left = 1; left > 0;) {
+    const auto began = std::chrono::steady_clock::now();
+    left = training.train_free();
+    if (options.remark && !directory.claims().locks_kept() && !std::exchange(warned, true))
+      options.remark(no_locks_sentence(directory.root()));
+    training.load(models);
+    result.training_seconds += seconds_since(began);
+    const auto trained = std::chrono::steady_clock::now();
+    left += testing.test_free(models);
+    result.testing_seconds += seconds_since(trained);
+    if (left == 0) break;
+    if (options.progress) options.progress(fmt::format("waiting for other processes: {} pieces left", left));
+    wait_for_others();
+  }
+  result.results = testing.measurements(models);
   for (const Trained& one : models) result.models.push_back(one.model);
   result.summary = summary_of(result.results);
   return result;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -12,45 +13,30 @@
 #include "learning/kernels.h"
 
 namespace sharpmax::train {
-namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-struct Job {
-  TrainingPlan plan;
-  std::int64_t steps = 0;
-  std::optional<Checkpoint> begun;
-};
-
-// All checkpoints are read before anything is trained: a damaged one ends the run while nothing is lost.
-std::vector<Job> jobs_of(const RunSettings& settings, const Directory& directory) {
-  std::vector<Job> jobs;
-  for (const Arm& arm : settings.arms) {
-    for (const std::uint64_t seed : settings.seeds) {
-      Job job{.plan = {settings.task, settings.decoder, settings.optimizer, arm, seed}};
-      job.steps = Course(settings.optimizer, arm).steps();
-      const auto file = directory.checkpoint(arm.name, seed);
-      if (std::filesystem::exists(file)) job.begun = load_checkpoint(file, job.plan);
-      jobs.push_back(std::move(job));
-    }
-  }
-  return jobs;
+inline double seconds_past(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+struct ModelJob {
+  TrainingPlan plan;
+  std::int64_t steps = 0;
+};
+
 // Steps of all models, told to the listener now and then.
-class Meter {
+class StepMeter {
  public:
-  Meter(double done, double total, const std::function<void(const std::string&)>& listener)
+  StepMeter(double done, double total, const std::function<void(const std::string&)>& listener)
       : before_(done), done_(done), total_(total), listener_(listener) {}
 
   void add(double steps, double loss) {
     const std::lock_guard guard(mutex_);
     done_ += steps;
-    if (!listener_ || (since(told_) < kSeconds && done_ < total_)) return;
+    if (!listener_ || (seconds_past(told_) < kSeconds && done_ < total_)) return;
     told_ = Clock::now();
-    const double seconds = since(began_), speed = (done_ - before_) / std::max(seconds, 1e-9);
+    const double seconds = seconds_past(began_), speed = (done_ - before_) / std::max(seconds, 1e-9);
     listener_(fmt::format("training: step {} of {} ({:.0f} %), {} steps/s, loss {:.3g}, {} left",
                           grouped(static_cast<long long>(done_)), grouped(static_cast<long long>(total_)),
                           100.0 * done_ / total_, one_decimal(speed), loss,
@@ -65,16 +51,32 @@ class Meter {
   std::mutex mutex_;
 };
 
+namespace {
+
+std::vector<ModelJob> jobs_of(const RunSettings& settings) {
+  std::vector<ModelJob> jobs;
+  for (const Arm& arm : settings.arms)
+    for (const std::uint64_t seed : settings.seeds)
+      jobs.push_back({.plan = {settings.task, settings.decoder, settings.optimizer, arm, seed},
+                      .steps = Course(settings.optimizer, arm).steps()});
+  return jobs;
+}
+
+// Nothing if the training has not begun.
+std::optional<Checkpoint> checkpoint_of(const ModelJob& job, const RunFiles& files) {
+  const auto file = files.checkpoint(job.plan.arm.name, job.plan.seed);
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  return load_checkpoint(file, job.plan);
+}
+
 class Training {
  public:
-  Training(Job& job, const Directory& directory, int threads)
+  Training(const ModelJob& job, const Directory& directory, int threads, std::optional<Checkpoint> begun)
       : job_(job),
         directory_(directory),
-        curve_(job.begun ? learning::LossCurve(job.steps, job.begun->loss_sums)
-                         : learning::LossCurve(job.steps)),
-        saved_step_(job.begun ? job.begun->state.step : -1),
-        trainer_(job.begun ? Trainer(job.plan, threads, std::move(job.begun->state))
-                           : Trainer(job.plan, threads)) {}
+        curve_(begun ? learning::LossCurve(job.steps, begun->loss_sums) : learning::LossCurve(job.steps)),
+        saved_step_(begun ? begun->state.step : -1),
+        trainer_(begun ? Trainer(job.plan, threads, std::move(begun->state)) : Trainer(job.plan, threads)) {}
 
   bool finished() const { return trainer_.finished(); }
   double step() {
@@ -90,13 +92,16 @@ class Training {
     saved_step_ = trainer_.state().step;
     saved_at_ = Clock::now();
   }
-  double seconds_since_save() const { return since(saved_at_); }
+  double seconds_since_save() const { return seconds_past(saved_at_); }
 
+  void save_result() const {
+    save_model(directory_.model(job_.plan.arm.name, job_.plan.seed), job_.plan, trainer_.state(),
+               trainer_.normalizers());
+  }
   Trained result() const {
     const Arm& arm = job_.plan.arm;
     const auto file = directory_.model(arm.name, job_.plan.seed);
     const TrainingState& state = trainer_.state();
-    save_model(file, job_.plan, state, trainer_.normalizers());
     Trained trained{job_.plan,
                     {.arm = arm.name,
                      .seed = job_.plan.seed,
@@ -115,7 +120,7 @@ class Training {
   }
 
  private:
-  const Job& job_;
+  const ModelJob& job_;
   const Directory& directory_;
   learning::LossCurve curve_;
   std::int64_t saved_step_;
@@ -124,10 +129,10 @@ class Training {
 };
 
 // Saves before any exception leaves: an interrupt, or a loss that diverged, whose last good state is kept.
-Trained train_one(Job& job, const Directory& directory, int threads, double checkpoint_seconds, Meter& meter,
-                  const std::atomic<bool>& given_up) {
+void train_one(const ModelJob& job, const Directory& directory, int threads, double checkpoint_seconds,
+               StepMeter& meter, const std::atomic<bool>& given_up) {
   constexpr int kStepsBetweenLooks = 4;
-  Training training(job, directory, threads);
+  Training training(job, directory, threads, checkpoint_of(job, directory));
   try {
     while (!training.finished() && !given_up) {
       int steps = 0;
@@ -141,46 +146,94 @@ Trained train_one(Job& job, const Directory& directory, int threads, double chec
     throw;
   }
   training.save();
-  if (given_up) return {};
-  return training.result();
+  if (!given_up) training.save_result();
+}
+
+struct Standing {
+  double done = 0.0, total = 0.0;  // steps
+  std::size_t finished = 0;        // models
+};
+
+// A model whose checkpoint was deleted is to be trained from the beginning. Processes write the checkpoint first.
+Standing standing_of(const std::vector<ModelJob>& jobs, const Directory& directory) {
+  Standing standing;
+  for (const ModelJob& job : jobs) {
+    const std::optional<Checkpoint> begun = checkpoint_of(job, directory);
+    std::error_code ignored;
+    if (!begun)
+      std::filesystem::remove(directory.model(job.plan.arm.name, job.plan.seed) / "config.json", ignored);
+    const std::int64_t step = begun ? begun->state.step : 0;
+    standing.done += static_cast<double>(step);
+    standing.total += static_cast<double>(job.steps);
+    standing.finished += step == job.steps ? 1 : 0;
+  }
+  return standing;
 }
 
 }  // namespace
 
-std::vector<Trained> train_all(const RunSettings& settings, const Directory& directory,
-                               const RunOptions& options) {
-  std::vector<Job> jobs = jobs_of(settings, directory);
-  double done = 0.0, total = 0.0;
-  std::size_t finished = 0;
-  for (const Job& job : jobs) {
-    const std::int64_t step = job.begun ? job.begun->state.step : 0;
-    done += static_cast<double>(step);
-    total += static_cast<double>(job.steps);
-    finished += step == job.steps ? 1 : 0;
-  }
+struct ModelTraining::Parts {
+  Parts(const RunSettings& settings, const Directory& in, const RunOptions& with, const Standing& standing)
+      : directory(in),
+        options(with),
+        jobs(jobs_of(settings)),
+        deal(in.claims(), run_pieces(settings, in).front().second, with.launch),
+        meter(standing.done, standing.total, with.progress) {}
+
+  const Directory& directory;
+  const RunOptions& options;
+  std::vector<ModelJob> jobs;
+  Deal deal;
+  StepMeter meter;
+};
+
+ModelTraining::ModelTraining(const RunSettings& settings, const Directory& directory, const RunOptions& options) {
+  const std::vector<ModelJob> jobs = jobs_of(settings);
+  const Standing standing = standing_of(jobs, directory);
   if (options.standing)
-    options.standing(fmt::format("{} of {} models are trained, {} of {} steps are done", finished,
-                                 jobs.size(), grouped(static_cast<long long>(done)),
-                                 grouped(static_cast<long long>(total))));
-  Meter meter(done, total, options.progress);
+    options.standing(fmt::format("{} of {} models are trained, {} of {} steps are done", standing.finished,
+                                 jobs.size(), grouped(static_cast<long long>(standing.done)),
+                                 grouped(static_cast<long long>(standing.total))));
+  parts_ = std::make_unique<Parts>(settings, directory, options, standing);
+}
+
+ModelTraining::~ModelTraining() = default;
+
+std::size_t ModelTraining::train_free() {
+  Parts& p = *parts_;
   std::atomic<bool> given_up = false;  // one model failed: the others save and end
-  std::vector<Trained> trained(jobs.size());
   // Side by side is faster than together, but leaves threads idle if there are fewer models. Bits are the
   // same.
-  const int threads = threads_for(options.threads);
-  const bool side_by_side = static_cast<int>(jobs.size()) >= threads;
-  parallel_for(side_by_side ? threads : 1, static_cast<std::int64_t>(jobs.size()), [&](std::int64_t i, int) {
+  const int threads = threads_for(p.options.threads);
+  const auto models = static_cast<std::int64_t>(p.jobs.size());
+  const bool side_by_side = models >= threads;
+  parallel_for(side_by_side ? threads : 1, models, [&](std::int64_t, int) {
     if (given_up) return;
-    const auto at = static_cast<std::size_t>(i);
     try {
-      trained[at] = train_one(jobs[at], directory, side_by_side ? 1 : threads, options.checkpoint_seconds,
-                              meter, given_up);
+      const std::optional<Deal::Taken> taken = p.deal.next();
+      if (!taken) return;
+      train_one(p.jobs[taken->index], p.directory, side_by_side ? 1 : threads, p.options.checkpoint_seconds,
+                p.meter, given_up);
     } catch (...) {
       given_up = true;
       throw;
     }
   });
-  return trained;
+  return p.deal.left();
+}
+
+void ModelTraining::load(std::vector<Trained>& models) const {
+  const Parts& p = *parts_;
+  models.resize(p.jobs.size());
+  for (std::size_t i = 0; i < p.jobs.size(); ++i) {
+    const ModelJob& job = p.jobs[i];
+    if (!models[i].parameters.empty() || !std::filesystem::exists(p.deal.pieces()[i].file)) continue;
+    Training training(job, p.directory, 1, checkpoint_of(job, p.directory));
+    // Without locks, a slower process may have replaced the last checkpoint.
+    while (!training.finished()) training.step();
+    training.save();
+    models[i] = training.result();
+  }
 }
 
 }  // namespace sharpmax::train

@@ -129,11 +129,6 @@ Json table_of(const TrainingPlan& plan, const std::vector<AnyNormalizer>& normal
           {"heads", std::move(heads)}};
 }
 
-void remove_partial_files(const std::filesystem::path& folder) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".partial") std::filesystem::remove(entry.path());
-}
-
 }  // namespace
 
 void save_model(const std::filesystem::path& folder, const TrainingPlan& plan, const TrainingState& state,
@@ -141,7 +136,6 @@ void save_model(const std::filesystem::path& folder, const TrainingPlan& plan, c
   const auto task = task_kind(plan.task.task).make(plan.task);
   const Layout layout(plan.decoder, task->shape());
   std::filesystem::create_directories(folder);
-  remove_partial_files(folder);
   Tensors tensors(state.parameters);
   tensors.add("model.embed_tokens.weight", layout.embedding());
   for (std::int64_t i = 0; i < plan.decoder.layers; ++i)

@@ -2,9 +2,8 @@
 
 import {figureTools} from "../export/download.js";
 import {node, shown} from "../frame/dom.js";
-import {cutTo, drawTitle, drawing, hue, textWidth} from "../frame/svg.js";
-import {shareOn} from "./chart.js";
-import {fitted} from "./fitted.js";
+import {cutTo, drawTitle, drawing, fitted, hue, textWidth} from "../frame/svg.js";
+import {drawAcross, legendPlaces, shareOn} from "./chart.js";
 
 const kLine = 26; // pixels from bar to bar
 const kPictureWidth = 860;
@@ -26,18 +25,18 @@ function barsDrawing({bars, legend, across, beside, mark}, width, {title, subtit
   const columns = beside.map((name, i) => 14 + Math.max(textWidth(name), ...bars.map((bar) => textWidth(bar.beside[i] ?? ""))));
   const left = narrow ? 12 : 16 + room;
   const right = width - 12 - columns.reduce((sum, wide) => sum + wide, 0);
-  const places = legendPlaces(legend, width);
-  const head = (title ? (subtitle ? 66 : 46) : 8) + places.height;
+  const {places, height} = legendPlaces(legend, width);
+  const head = (title ? (subtitle ? 66 : 46) : 8) + height;
   const line = narrow ? kLine + 16 : kLine;
   const {svg, pen} = drawing(width, head + bars.length * line + 64);
   drawTitle(pen, width, title, subtitle);
-  for (const {name, paint, x, y} of places) {
-    pen.box(x, head - places.height + y, 18, 12, {fill: hue(paint)});
-    pen.text(x + 24, head - places.height + y + 6, name, {fill: hue("ink")});
+  for (const {entry: {name, paint}, x, y} of places) {
+    pen.box(x, head - height + y, 18, 12, {fill: hue(paint)});
+    pen.text(x + 24, head - height + y + 6, name, {fill: hue("ink")});
   }
   const top = head + 22;
   const at = placing(across, left, right);
-  drawAcross(pen, across, at, {top: top - 4, bottom: top + bars.length * line});
+  drawAcross(pen, across, at, {left, right, top: top - 4, bottom: top + bars.length * line});
   let x = right;
   for (const [i, wide] of columns.entries()) pen.text((x += wide), top - 14, beside[i], {fill: hue("quiet"), anchor: "end"});
   for (const [i, bar] of bars.entries()) drawBar(pen, bar, {y: top + i * line, left, right, room, columns, narrow, at, across});
@@ -48,18 +47,6 @@ function barsDrawing({bars, legend, across, beside, mark}, width, {title, subtit
 function placing(across, left, right) {
   const share = shareOn(across);
   return (value) => left + Math.min(1, Math.max(0, share(value))) * (right - left);
-}
-
-function drawAcross(pen, {label, ticks}, at, {top, bottom}) {
-  let next = Infinity;
-  for (const [value, text] of [...ticks].reverse()) {
-    const x = at(value);
-    pen.line([[x, top], [x, bottom]], {stroke: hue("line")});
-    if (next - x < Math.max(32, textWidth(text) + 6)) continue;
-    next = x;
-    pen.text(x, bottom + 12, text, {fill: hue("quiet"), anchor: "middle"});
-  }
-  pen.text((at(ticks[0]?.[0] ?? 0) + at(ticks.at(-1)?.[0] ?? 1)) / 2, bottom + 32, label, {fill: hue("quiet"), anchor: "middle"});
 }
 
 function drawBar(pen, {name, pieces, beside, low, high, bold}, {y, left, right, room, columns, narrow, at, across}) {
@@ -76,19 +63,6 @@ function drawBar(pen, {name, pieces, beside, low, high, bold}, {y, left, right, 
   if (typeof low === "number" && typeof high === "number") pen.line([[at(low), top + 9], [at(high), top + 9]], {stroke: hue("ink"), width: 1.5});
   let x = right;
   for (const [i, wide] of columns.entries()) pen.text((x += wide), top + 9, beside[i] ?? "", {...ink, anchor: "end"});
-}
-
-function legendPlaces(legend, width) {
-  const places = [];
-  let [x, y] = [16, 0];
-  for (const {name, paint} of legend) {
-    const wide = 44 + textWidth(name);
-    if (x > 16 && x + wide > width) [x, y] = [16, y + 20];
-    places.push({name, paint, x, y});
-    x += wide;
-  }
-  places.height = legend.length ? y + 20 : 0;
-  return places;
 }
 
 function barRows({bars, legend, across, beside}) {

@@ -33,7 +33,7 @@ export function chartDrawing(chart, width, {title, subtitle} = {}) {
   if (chart.reference) drawReference(pen, chart.reference, at);
   for (const curve of chart.curves) drawCurve(pen, curve, at);
   drawNames(pen, named.map((curve) => ({curve, y: at.y(endOf(curve, chart))})), box);
-  for (const {curve, x, y} of legend.places) drawLegendEntry(pen, curve, x, box.bottom + 58 + y);
+  for (const {entry, x, y} of legend.places) drawLegendEntry(pen, entry, x, box.bottom + 58 + y);
   return {svg, at, box};
 }
 
@@ -70,17 +70,23 @@ function drawAxes(pen, {across, up}, box, at) {
     pen.line([[box.left, at.y(value)], [box.right, at.y(value)]], {stroke});
     pen.text(box.left - 8, at.y(value), text, {fill: quiet, anchor: "end"});
   }
+  drawAcross(pen, across, at.x, box);
+  pen.text(14, (box.top + box.bottom) / 2, up.label, {fill: quiet, anchor: "middle", turned: true});
+}
+
+// The axis across: a line at every tick, and the texts that have room.
+export function drawAcross(pen, {label, ticks}, at, {left, right, top, bottom}) {
+  const quiet = {fill: hue("quiet"), anchor: "middle"};
   let next = Infinity;
-  for (const [n, text] of [...across.ticks].reverse()) {
-    const x = at.x(n);
-    if (x < box.left - 1 || x > box.right + 1) continue;
-    pen.line([[x, box.top], [x, box.bottom]], {stroke});
+  for (const [value, text] of [...ticks].reverse()) {
+    const x = at(value);
+    if (x < left - 1 || x > right + 1) continue;
+    pen.line([[x, top], [x, bottom]], {stroke: hue("line")});
     if (next - x < Math.max(kLeastTickGap, textWidth(text) + 6)) continue;
     next = x;
-    pen.text(x, box.bottom + 16, text, {fill: quiet, anchor: "middle"});
+    pen.text(x, bottom + 16, text, quiet);
   }
-  pen.text((box.left + box.right) / 2, box.bottom + 38, across.label, {fill: quiet, anchor: "middle"});
-  pen.text(14, (box.top + box.bottom) / 2, up.label, {fill: quiet, anchor: "middle", turned: true});
+  pen.text((left + right) / 2, bottom + 38, label, quiet);
 }
 
 function drawZone(pen, {name, from, to, low, high}, at) {
@@ -144,16 +150,17 @@ function apart(wanted, step, top, bottom) {
   return placed;
 }
 
-function legendPlaces(curves, width) {
+// Where samples and names stand, line by line: {places: [{entry, x, y}, ...], height}.
+export function legendPlaces(entries, width) {
   const places = [];
   let [x, y] = [16, 0];
-  for (const curve of curves) {
-    const wide = 40 + Math.min(width - 64, textWidth(curve.name)) + 22;
+  for (const entry of entries) {
+    const wide = 40 + Math.min(width - 64, textWidth(entry.name)) + 22;
     if (x > 16 && x + wide > width) [x, y] = [16, y + 22];
-    places.push({curve, x, y, room: width - 64});
+    places.push({entry, x, y});
     x += wide;
   }
-  return {places, height: curves.length ? y + 26 : 0};
+  return {places, height: entries.length ? y + 26 : 0};
 }
 
 function drawLegendEntry(pen, curve, x, y) {

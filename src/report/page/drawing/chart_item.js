@@ -1,9 +1,9 @@
 // A chart of a view with what the reader may choose: which curves, published ones beside them, a logarithmic axis.
 
 import {chips, node} from "../frame/dom.js";
+import {hue, svgNode} from "../frame/svg.js";
 import {plural} from "../frame/words.js";
 import {liveChart} from "./live_chart.js";
-import {lineSample} from "./looks.js";
 
 // filled: the chart with the points of what is shown now; those of a view have their own. Returns what draws it again.
 export function showChart(place, chart, shared, filled = () => chart) {
@@ -70,4 +70,11 @@ function curveChips(curves, wanted, changed) {
       node("details", {}, node("summary", {}, plural(others.length, "more normalizer")), chips("checkbox", "Others", others.map(entry))),
     );
   return made;
+}
+
+// A short piece of the line, for chips.
+function lineSample({paint, dash = []}) {
+  const sample = svgNode("svg", {class: "line-sample", viewBox: "0 0 26 10", width: 26, height: 10, "aria-hidden": "true"});
+  sample.append(svgNode("path", {d: "M1 5H25", stroke: hue(paint), "stroke-width": 2.5, "stroke-dasharray": dash.join(" ")}));
+  return sample;
 }

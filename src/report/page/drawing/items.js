@@ -2,10 +2,10 @@
 // shows it and computes nothing.
 
 import {chips, choice, definitions, node, rule} from "../frame/dom.js";
+import {offerRow} from "../frame/view.js";
 import {showBars} from "./bars.js";
 import {showChart} from "./chart_item.js";
-import {offerRow} from "../frame/rows.js";
-import {showGrid} from "./grid_item.js";
+import {showGrid} from "./grid.js";
 import {showHeatMaps} from "./heat_maps.js";
 import {showTable} from "./table.js";
 

@@ -3,17 +3,14 @@
 import {figureTools, sectionTitle} from "../export/download.js";
 import {node, rule, shown} from "../frame/dom.js";
 import {formatted} from "../frame/formats.js";
-import {hue, svgNode} from "../frame/svg.js";
+import {fitted, hue, svgNode} from "../frame/svg.js";
 import {plural} from "../frame/words.js";
 import {chartDrawing, placesAcross} from "./chart.js";
-import {described} from "./described.js";
 
 const kPictureWidth = 860;
 
-// Draws what make() returns: a chart (chart.js), whose `title` and `subtitle` are those of a picture of it, or the description of
-// one (described.js). Returns what draws it again.
+// Draws the chart (chart.js) that make() returns; its `title` and `subtitle` are those of a picture of it. Returns what draws it again.
 export function liveChart(holder, make) {
-  const describe = () => asChart(make());
   const place = node("div", {class: "chart", role: "img", tabindex: "0"});
   const readout = node("p", {class: "readout"});
   const foot = node("div", {class: "chart-foot"}, readout);
@@ -24,28 +21,24 @@ export function liveChart(holder, make) {
     pointed = index;
     showPointed(shownChart, readout, index);
   };
-  let width = 0;
-  const draw = () => {
-    const chart = describe();
-    width = place.clientWidth || kPictureWidth;
-    shownChart = {chart, places: placesAcross(chart), ...chartDrawing(chart, width)};
+  const draw = fitted(place, (width) => {
+    const chart = make();
+    shownChart = {chart, width, places: placesAcross(chart), ...chartDrawing(chart, width)};
     place.setAttribute("aria-label", spoken(shownChart));
-    place.replaceChildren(shownChart.svg);
     point(null);
-  };
-  draw();
+    return shownChart.svg;
+  });
   figureTools(foot, {
-    name: describe().up.label,
+    name: make().up.label,
     picture: () => {
-      const chart = describe();
+      const chart = make();
       return chartDrawing(chart, kPictureWidth, {title: chart.title || sectionTitle(holder), subtitle: chart.subtitle}).svg;
     },
-    csv: () => curveRows(describe()),
+    csv: () => curveRows(make()),
   });
-  new ResizeObserver(() => place.clientWidth && place.clientWidth !== width && draw()).observe(place);
   place.addEventListener("pointermove", ({clientX}) => {
     const {left, width: wide} = shownChart.svg.getBoundingClientRect();
-    const x = ((clientX - left) * width) / wide;
+    const x = ((clientX - left) * shownChart.width) / wide;
     const away = shownChart.places.map((n) => Math.abs(shownChart.at.x(n) - x));
     if (away.length) point(away.indexOf(Math.min(...away)));
   });
@@ -58,10 +51,6 @@ export function liveChart(holder, make) {
     point(Math.min(length - 1, Math.max(0, (pointed ?? (move > 0 ? -1 : length)) + move)));
   });
   return draw;
-}
-
-function asChart(made) {
-  return made.up ? made : described(made);
 }
 
 function spoken({chart: {up, across, curves}, places}) {

@@ -6,8 +6,7 @@ import {headName} from "../drawing/grid.js";
 import {showTable} from "../drawing/table.js";
 import {node, shown} from "../frame/dom.js";
 import {formatted} from "../frame/formats.js";
-import {useRow} from "../frame/rows.js";
-import {view} from "../frame/view.js";
+import {useRow, view} from "../frame/view.js";
 import {count} from "../frame/words.js";
 import {keysPanel} from "./keys.js";
 import {filledChart, filledWords, textAt, valueAt} from "./layers.js";
@@ -38,7 +37,7 @@ export function headPanel(explorer, shared) {
       ...(tokens ? [tokens.element] : []),
       ...wide.map((one) =>
         node("div", {class: "wide", id: `${id}-${one.chart.id}`}, node("figure", {class: "gaps"}, node("figcaption", {}, one.caption), one.words, one.holder))),
-      ...(explorer.columns.length ? [node("div", {class: "wide"}, table, node("p", {class: "note"}, explorer.note))] : []),
+      ...(explorer.columns.length ? [node("div", {class: "wide"}, table, node("p", {class: "note"}, explorer.note + endsNote(explorer)))] : []),
     ],
     // The charts measure the width of their place, so this waits until the panel is in the page.
     draw: () => {
@@ -68,6 +67,10 @@ function sketchNote({tokens}) {
     {class: "note"},
     `Over the first ${count(tokens)} tokens of the first excerpt, counted from 0. A cell of the map is the weight that a block of keys gets, on average over a block of queries: a bright left edge is a sink, a bright diagonal a head that looks at what is near.`,
   );
+}
+
+function endsNote({layers, columns}) {
+  return columns.some(([, id]) => layers.get(id)?.low) ? " In brackets: 95\u00a0% intervals." : "";
 }
 
 function lengthTable({layers, lengths, length_names: names, columns}, head) {

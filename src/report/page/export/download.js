@@ -1,8 +1,8 @@
 // What a reader can take away: tables as CSV, pictures as SVG and PNG, the data of the page as JSON.
 
-import {node} from "../frame/dom.js";
+import {node, shown} from "../frame/dom.js";
 import {view} from "../frame/view.js";
-import {csvText} from "./csv.js";
+import {kNone} from "../frame/words.js";
 import {paintedOn, svgText} from "./picture.js";
 
 // A quiet row of buttons in `holder`, for a figure or table there. What it offers is made when it is asked for:
@@ -21,6 +21,22 @@ export function figureTools(holder, {name, picture, csv}) {
   if (csv) offer("CSV", (file) => saveText(file("csv"), "text/csv", csvText(csv())));
   holder.append(row);
   return row;
+}
+
+// Tables as CSV (RFC 4180). Text that a spreadsheet would take for a formula gets an apostrophe in front.
+const kFormula = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const kPlainNumber = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+
+function csvText(rows) {
+  return rows.map((cells) => cells.map(csvCell).join(",") + "\r\n").join("");
+}
+
+function csvCell(cell) {
+  if (cell === null || cell === undefined || cell === kNone) return "";
+  if (typeof cell === "number" || typeof cell === "boolean") return String(cell);
+  const text = shown(cell);
+  const safe = kFormula.test(text) && !kPlainNumber.test(text) ? "'" + text : text;
+  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 // What the page holds of the results that are shown.

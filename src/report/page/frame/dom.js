@@ -17,6 +17,16 @@ export function node(tag, attributes, ...children) {
   return made;
 }
 
+// What the page carries is gzip in base64, in elements that do nothing.
+export function carried(id) {
+  return document.getElementById(id).textContent.trim();
+}
+
+export async function unpacked(letters) {
+  const bytes = Uint8Array.from(atob(letters), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
 // A new part of the page, below those that there are: its heading and what it is about, in words and nodes.
 export function section(id, title, ...words) {
   const made = node("section", {id}, node("h2", {}, title));

@@ -1,14 +1,13 @@
 // What the playground draws and says about its rows of weights.
 
-import {decadesAround} from "../drawing/described.js";
-import {looksOf} from "../drawing/looks.js";
 import {node, rule} from "../frame/dom.js";
-import {count, decimal, kNone, percent} from "../frame/words.js";
+import {count, decimal, family, kNarrowSpace, kNone, percent, powerOfTen, shortCount} from "../frame/words.js";
 import {rulesShown, scoresOf} from "./state.js";
 
 const kFaintest = 1e-12; // weights below are off the chart
 const kEveryRank = 16; // ranks that are all drawn; beyond, so many that a line has no corners
 const kRanksInOctave = 12;
+const kColours = {softmax: "vermillion", adaptive: "purple", peak_target: "sky", softpick: "amber", hard: "grey"}; // as in other charts
 export const kCurveSizes = Array.from({length: 13}, (_, i) => 16 << i);
 
 // The statistics that are shown, in words. `share`: a part of 1, shown in percent.
@@ -33,9 +32,9 @@ function statisticText({share, whole}, value) {
 export function weighedRows(module, state) {
   const scores = scoresOf(state, state.n);
   const rules = rulesShown(state);
-  const looks = looksOf(rules);
+  const paint = (rule) => (rule === "softmax" || family(rule) !== "softmax" ? (kColours[family(rule)] ?? "green") : "green");
   return rules.map((rule) => ({
-    rule, name: curveName(rule, state), look: looks.get(rule), ...weighedRow(module, rule, scores, state.temperature),
+    rule, name: curveName(rule, state), look: {paint: paint(rule), dash: []}, ...weighedRow(module, rule, scores, state.temperature),
   }));
 }
 
@@ -58,32 +57,55 @@ function drawnRanks(n) {
   return [...ranks.add(n)].sort((a, b) => a - b);
 }
 
+// Sizes on a logarithmic axis, with a little room at its ends.
+function sizesAxis(label, symbol, sizes, ticks) {
+  const edge = Math.max(1.12, (sizes.at(-1) / sizes[0]) ** 0.015);
+  const ends = {low: sizes[0] / edge, high: sizes.at(-1) * edge};
+  return {label, symbol, format: count, kind: "log", ...ends, ticks: ticks.map((n) => [n, shortCount(n)])};
+}
+
+// Powers of ten around the weights, 0.1 and 1 among them.
+function weightsAxis(weights) {
+  const ends = [Math.floor(Math.log10(Math.min(0.1, ...weights))), Math.ceil(Math.log10(Math.max(1, ...weights)))];
+  const decades = Array.from({length: ends[1] - ends[0] + 1}, (_, i) => 10 ** (ends[0] + i));
+  return {label: "weight", kind: "log", low: decades[0], high: decades.at(-1), ticks: decades.map((value) => [value, powerOfTen(value)])};
+}
+
+// From 0; shares have all of 1.
+function statisticAxis(label, share, values) {
+  const high = share ? 1 : 1.05 * Math.max(1e-3, ...values);
+  const shares = [0, 0.2, 0.4, 0.6, 0.8, 1].map((value) => [value, `${Math.round(100 * value)}${kNarrowSpace}%`]);
+  return {label, kind: "linear", low: 0, high, ticks: share ? shares : evenTicks(high)};
+}
+
+function evenTicks(most) {
+  const decade = 10 ** Math.floor(Math.log10(most / 6));
+  const step = decade * [1, 2, 2.5, 5, 10].find((times) => times * decade >= most / 6);
+  const digits = Math.max(0, 1 - Math.floor(Math.log10(step)));
+  return Array.from({length: Math.floor((most / step) * (1 + 1e-9)) + 1}, (_, i) => [i * step, String(Number((i * step).toFixed(digits)))]);
+}
+
 export function weightsChart(rows) {
   const n = rows[0].weights.length;
-  const sizes = drawnRanks(n);
+  const ranks = drawnRanks(n);
   const curves = rows.map(({name, look, weights}) => {
     const sorted = weights.slice().sort();
-    const points = sizes.map((rank) => [rank, {value: sorted[n - rank]}]).filter(([, {value}]) => value >= kFaintest);
-    return {name, look, points: new Map(points), format: percent, bare: n > 64};
+    const points = ranks.map((rank) => [rank, sorted[n - rank]]).filter(([, weight]) => weight >= kFaintest);
+    return {name, look, points, format: percent, marker: n > 64 ? "none" : "dot"};
   });
-  const decades = decadesAround(curves);
-  const ticks = sizes.filter((rank) => Number.isInteger(Math.log2(rank)));
-  return {
-    curves, sizes, legend: true, label: "weight",
-    bottom: Math.max(kFaintest, Math.min(decades.bottom, 0.1)), top: Math.max(1, decades.top),
-    across: {label: "keys, heaviest first", symbol: "key", format: count, ticks},
-  };
+  const ticks = ranks.filter((rank) => Number.isInteger(Math.log2(rank)));
+  return {curves, across: sizesAxis("keys, heaviest first", "key", ranks, ticks), up: weightsAxis(curves.flatMap(({points}) => points.map(([, weight]) => weight)))};
 }
 
 // `known`: a Map of Maps, rule to size to statistics, filled in the background.
 export function lengthsChart(rows, known, {key, label, share, whole}, n) {
   const curves = rows.map(({rule, name, look}) => {
-    const points = kCurveSizes.filter((size) => known.get(rule)?.has(size)).map((size) => [size, {value: known.get(rule).get(size)[key]}]);
-    return {name, look, points: new Map(points.filter(([, {value}]) => Number.isFinite(value))), format: (value) => statisticText({share, whole}, value)};
+    const points = kCurveSizes.filter((size) => known.get(rule)?.has(size)).map((size) => [size, known.get(rule).get(size)[key]]);
+    return {name, look, points: points.filter(([, value]) => Number.isFinite(value)), format: (value) => statisticText({share, whole}, value)};
   });
+  const values = curves.flatMap(({points}) => points.map(([, value]) => value));
   return {
-    curves, sizes: kCurveSizes, legend: true, label, percent: share, top: share ? 1 : undefined,
-    across: {label: "keys n", symbol: "n", format: count},
+    curves, across: sizesAxis("keys n", "n", kCurveSizes, kCurveSizes), up: statisticAxis(label, share, values),
     marks: n >= kCurveSizes[0] ? [{at: n, name: `n = ${count(n)}`}] : [],
   };
 }

@@ -2,7 +2,7 @@
 // and unpacks it when it is first wanted. In it are also parts of wasi-libc (Apache 2.0 with LLVM exceptions, and musl: MIT, (c) 2005-2020 Rich Felker, et al.), of LLVM's
 // libc++ (Apache 2.0 with LLVM exceptions) and {fmt} (MIT, (c) 2012 - present, Victor Zverovich).
 
-import {carried, unpacked} from "../frame/packed.js";
+import {carried, unpacked} from "../frame/dom.js";
 import {count} from "../frame/words.js";
 
 const kNoModule = "This page has no playground: the build that wrote it had no WebAssembly compiler. `make build` installs one; pages written after it have a playground.";

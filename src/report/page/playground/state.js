@@ -3,8 +3,7 @@
 // {source: "needle", "typed" or "result"; row: of the two others; gap: the needle's; typed: text; n; alone; temperature;
 //  rule: the normalizer's name; values: its parameters as text, where they are not the default}
 
-import {isRow, rowAmong} from "../frame/rows.js";
-import {view} from "../frame/view.js";
+import {isRow, rowAmong, view} from "../frame/view.js";
 import {kLargestTyped, kLeastRow, needleAt, scoresAt, typedRow} from "./rows.js";
 
 export const kLongest = 65536;

@@ -52,8 +52,9 @@ const TaskKind& member() {
       .name = "member",
       .meaning = "whether a key is among n keys; half of the time it is not",
       .defaults = {.keys = 16'384, .values = 2, .questions = 16, .least_size = 4, .largest_size = 16},
-      .decoder = {.layers = 1, .width = 128, .heads = 2, .local_heads = 0, .head_width = 64},
+      .decoder = {.layers = 1, .width = 128, .heads = 1, .local_heads = 0, .head_width = 128},
       .steps = 2000,
+      .learning_rate = 2e-3,
       .sizes = {16, 64, 256, 1024, 4096, 16'000},
       .make = [](const TaskSettings& settings) -> std::unique_ptr<Task> {
         return std::make_unique<Member>(settings);

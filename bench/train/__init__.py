@@ -1,0 +1,1 @@
+"""Training steps of small transformers beside torch."""

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Training steps of small transformers beside torch, each contender in a process of its own, in rounds; outputs are compared first.
+
+    bench/train/compare.py -o build/bench-train.json      one thread, then two
+    bench/train/compare.py --quick --threads 1            shorter
+    bench/train/compare.py --case recall/n16              only cases whose name has this in it
+    bench/train/compare.py --check-only                   compare losses and parameters, time nothing
+
+docs/design/benchmarks.md says how it measures; bench/table.py makes the table from the result.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import safetensors.numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import environment  # noqa: E402
+import measure  # noqa: E402
+import process  # noqa: E402
+import rounds  # noqa: E402
+from train import peers  # noqa: E402
+
+SCHEMA = "sharpmax.bench.train/1"
+STEPS = environment.REPOSITORY / "build" / "bench" / "train_steps"
+THOROUGH = rounds.Effort(seconds=12.0, least_rounds=7, most_rounds=101, slow_seconds=10.0)
+QUICK = rounds.Effort(seconds=3.0, least_rounds=5, most_rounds=25, slow_seconds=10.0)
+PATIENCE = 120.0  # seconds for any one answer, compilation included
+BATCHES = 16
+CHECKED_STEPS = 8
+TIMED_STEPS = 8
+# A contender in single precision may err 16 times as much as torch's own float32 against torch in double, part by part: room
+# for another order of summation, and for nothing else. Losses of every step are means of numbers of order 1.
+TIMES_PLAIN, LOSS_ALLOWED = 16.0, 1e-4
+ROUNDING = np.finfo(np.float32).eps
+
+# task, size, batch: the trainings of `sharpmax train`, and one on longer sequences
+SHAPES = [("lookup", 16, 32), ("recall", 16, 32), ("recall", 96, 32)]
+NORMALIZERS = ("softmax", "entmax15", "entropy_target")
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
+    parser.add_argument("--case", default="", help="only cases whose name has this in it")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--check-only", action="store_true", help="compare outputs, time nothing")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
+    arguments = parser.parse_args()
+    arguments.threads = environment.checked_threads(arguments.threads, parser)
+    return arguments
+
+
+def start_ours(task, size, batch, normalizer, threads):
+    words = ["--task", task, "--size", size, "--batch", batch, "--normalizer", normalizer, "--threads", threads]
+    return process.start("sharpmax", [STEPS, *words], threads, PATIENCE)
+
+
+def start_peer(module, normalizer, threads, precision="float32"):
+    command = [sys.executable, "-m", f"train.peers.{module}", "--threads", threads, "--precision", precision, "--normalizer", normalizer]
+    return process.start(peers.ALL[module], command, threads, PATIENCE)
+
+
+def trained(contender, folder):
+    """Losses of the first steps, and the parameters after them."""
+    dump = folder / "dump.safetensors"
+    contender.ask("reset")
+    losses = [float(contender.ask("train", 1)[1]) for _ in range(CHECKED_STEPS)]
+    contender.ask("dump", dump)
+    return np.array(losses), {name: array.astype(np.float64) for name, array in safetensors.numpy.load_file(dump).items()}
+
+
+def error_of(found, plain, exact):
+    """The largest error over what is allowed."""
+    worst = float(np.abs(found[0] - exact[0]).max() / LOSS_ALLOWED)
+    for name, wanted in exact[1].items():
+        allowed = max(np.linalg.norm(plain[1][name] - wanted), ROUNDING * np.linalg.norm(wanted))
+        worst = max(worst, float(np.linalg.norm(found[1][name] - wanted) / (TIMES_PLAIN * allowed)))
+    return worst
+
+
+def run_case(task, size, batch, normalizer, threads, effort, check_only, folder):
+    """The entry of one case, and why peers were left out."""
+    problem, started, skipped = folder / "problem.safetensors", [], {}
+    ours = start_ours(task, size, batch, normalizer, threads)
+    started.append(ours)
+    ours.ask("write", problem, BATCHES)
+    try:
+        double = start_peer("torch_eager", normalizer, threads, "float64")
+        double.ask("load", problem)
+        exact = trained(double, folder)
+        double.close()
+        outputs, everyone = {"sharpmax": trained(ours, folder)}, {"sharpmax": ours}
+        for module, label in peers.ALL.items():
+            try:
+                peer = start_peer(module, normalizer, threads)
+                started.append(peer)
+                peer.ask("load", problem)
+                outputs[label], everyone[label] = trained(peer, folder), peer
+            except process.Failed as reason:
+                if module == "torch_eager":
+                    raise
+                skipped[label] = str(reason)
+                say(f"  {label} is left out: {reason}")
+        errors = {label: error_of(found, outputs["torch"], exact) for label, found in outputs.items()}
+
+        def contender(label):
+            turn = measure.turn_of(lambda: everyone[label].ask("train", TIMED_STEPS))
+            return measure.Contender(label, label, turn, lambda: errors[label])
+
+        length = int(safetensors.numpy.load_file(problem)["tokens.0"].shape[1])
+        facts = {"task": task, "n": size, "batch": batch, "normalizer": normalizer, "steps": TIMED_STEPS,
+                 "tokens": TIMED_STEPS * batch * length, "length": length}  # fmt: skip
+        case = measure.Case(f"train/{task}/n{size}/{normalizer}", [contender(label) for label in everyone], facts)
+        return measure.run_case(case, effort, None, say, check_only), skipped
+    finally:
+        for each in started:
+            each.close()
+
+
+def run_threads(threads, arguments, folder):
+    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    effort = QUICK if arguments.quick else THOROUGH
+    run = {"threads": threads, "machine": environment.machine_facts(), "versions": {"python": sys.version.split()[0]},
+           "cases": [], "skipped_peers": {}}  # fmt: skip
+    for task, size, batch in SHAPES:
+        for normalizer in NORMALIZERS:
+            if arguments.case in f"train/{task}/n{size}/{normalizer}":
+                entry, skipped = run_case(task, size, batch, normalizer, threads, effort, arguments.check_only, folder)
+                run["cases"].append(entry)
+                run["skipped_peers"] |= skipped
+    probe = start_ours("lookup", 16, 1, "softmax", 1)
+    run["machine"]["target"] = probe.version
+    probe.close()
+    peer = start_peer("torch_eager", "softmax", 1)
+    run["versions"]["torch"] = peer.version
+    peer.close()
+    return run
+
+
+def main():
+    arguments = parse_arguments()
+    result = {"schema": SCHEMA, "date": environment.now(), "effort": "quick" if arguments.quick else "thorough", "runs": []}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for threads in arguments.threads:
+                result["runs"].append(run_threads(threads, arguments, pathlib.Path(folder)))
+                if arguments.output:
+                    environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
+        except process.Failed as reason:
+            sys.exit(f"bench/train/compare.py: {reason}")
+    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
+    for line in wrong:
+        say(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
