@@ -1,5 +1,4 @@
 """`sharpmax retrieve` as a user meets it: what it writes, how it goes on after a kill, what it refuses."""
-import contextlib
 import csv
 import io
 import json
@@ -14,7 +13,7 @@ import signal
 import subprocess
 
 import pytest
-from waiting import wait_until
+from waiting import state_of, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
@@ -138,15 +137,6 @@ def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
     done(*LONGER, "--directory", "run", cwd=folder)
     return folder / "run"
-
-
-def state_of(directory):
-    """What a look into a run's folder finds: names, sizes, times."""
-    found = set()
-    for path in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # replaced in this very moment
-            found.add((path, path.stat().st_size, path.stat().st_mtime_ns))
-    return found
 
 
 def killed(directory, changes, *arguments):

@@ -1,5 +1,4 @@
 """Runs that several processes share: the same bytes whoever does what, whoever is killed, and however they are started."""
-import contextlib
 import json
 import os
 import pathlib
@@ -10,7 +9,7 @@ import subprocess
 
 import pytest
 import sharpmax
-from waiting import wait_until
+from waiting import state_of, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
@@ -100,14 +99,6 @@ def test_mpirun_as_a_mere_launcher(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "3 processes, started by mpirun, share run" in done.stderr and done.stdout.count("To see whether heads") == 1
     assert contents(tmp_path / "run") == contents(tmp_path / "alone")
-
-
-def state_of(directory):
-    found = set()
-    for path in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # replaced or removed in this very moment
-            found.add((path, path.stat().st_size, path.stat().st_mtime_ns))
-    return found
 
 
 def storm(command, directory, kills, chance):

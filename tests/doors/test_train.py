@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from waiting import wait_until
+from waiting import state_of, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
@@ -94,26 +94,18 @@ def killed(directory, changes):
 
     def changed_enough():
         nonlocal seen, count
-        now = {(p.name, p.stat().st_mtime_ns) for p in directory.rglob("*.*") if p.exists()} if directory.exists() else set()
+        now = state_of(directory)
         count += now != seen
         seen = now
         return count > changes
 
     try:
-        wait_until(lambda: quietly(changed_enough), process)
+        wait_until(changed_enough, process)
         at_work = process.poll() is None
     finally:
         process.kill()
         process.wait()
     return at_work
-
-
-def quietly(happened):
-    """A file that was renamed between two looks is no event."""
-    try:
-        return happened()
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize("number", range(4))

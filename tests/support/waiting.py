@@ -2,6 +2,8 @@
 
 No limit is set here. A test that hangs is ended by its runner: faulthandler_timeout in pyproject.toml.
 """
+import os
+import pathlib
 import time
 
 
@@ -12,6 +14,20 @@ def wait_until(happened, process=None):
             return bool(happened())
         time.sleep(0.002)
     return True
+
+
+def state_of(directory):
+    """What a look into a folder at work finds: names, sizes, times. Files and folders may vanish during the look."""
+    found = set()
+    for folder, folders, names in os.walk(directory):  # passes over a folder that it cannot list
+        for name in (*folders, *names):
+            path = pathlib.Path(folder, name)
+            try:
+                now = path.stat()
+            except FileNotFoundError:
+                continue
+            found.add((path, now.st_size, now.st_mtime_ns))
+    return found
 
 
 def catches(process, number):
