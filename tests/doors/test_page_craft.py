@@ -311,11 +311,12 @@ def unfold(page):
         summary.click()
 
 
-LARGE = ["retrieval", "audit", "combined"]  # in every look; the others in two, which have both widths and both schemes
+LARGE = ["retrieval", "audit", "combined"]  # `make test-long` sees them in every look; two have both widths and both schemes
 
 
 @pytest.mark.parametrize("kind,width,scheme", [
-    (kind, *look) for kind in PAGES for look in (LOOKS if kind in LARGE else [LOOKS[0], LOOKS[3]])])
+    pytest.param(kind, *look, marks=() if look in (LOOKS[0], LOOKS[3]) else pytest.mark.long)
+    for kind in PAGES for look in (LOOKS if kind in LARGE else [LOOKS[0], LOOKS[3]])])
 def test_axe_finds_nothing_and_the_page_fits(browser, made, kind, width, scheme):
     """And a picture of the page is kept, to be looked at."""
     with opened(browser, made(kind)[1], width, scheme) as page:
