@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <numbers>
 #include <vector>
 
@@ -56,10 +58,19 @@ inline int failures_so_far() {
   return failures;
 }
 
-// Runs body(Random&) for seeds 0 .. seeds - 1. A failure names its seed and ends the loop.
+// As many cases as SHARPMAX_TEST_SCALE leaves of them, and at least one. All of them if it is not a number above 0.
+inline std::uint64_t scaled(std::uint64_t cases) {
+  const char* text = std::getenv("SHARPMAX_TEST_SCALE");
+  const double scale = text ? std::strtod(text, nullptr) : 1.0;
+  if (!(scale > 0.0)) return cases;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(scale * static_cast<double>(cases))));
+}
+
+// Runs body(Random&) for seeds 0 .. scaled(seeds) - 1. A failure names its seed and ends the loop.
 template <class Body>
 void for_each_seed(std::uint64_t seeds, const Body& body) {
   const int before = failures_so_far();
+  seeds = scaled(seeds);
   for (std::uint64_t seed = 0; seed < seeds && failures_so_far() == before; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
