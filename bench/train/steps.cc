@@ -4,7 +4,7 @@
 //   write FILE K   parameters at the beginning, and what steps 0 to K - 1 read, .safetensors    ok
 //   reset          begins again                                                                  ok
 //   train K        K steps; drawing what they read is part of it                                 ok SECONDS FIRST_LOSS LAST_LOSS
-//   dump FILE      parameters, .safetensors                                                      ok
+//   gradient FILE  begins again; the gradient of the first step, before clipping, .safetensors   ok LOSS
 //
 // and `error MESSAGE` where it cannot.
 #include <fmt/format.h>
@@ -77,12 +77,11 @@ class Contender {
       return words[0] == name && words.size() == arguments + 1;
     };
     if (is("train", 1)) return train(count_in(words[1]));
+    if (is("gradient", 1)) return write_gradient(words[1]);
     if (is("write", 2))
       write_problem(words[1], count_in(words[2]));
     else if (is("reset", 0))
       reset();
-    else if (is("dump", 1))
-      write_safetensors(words[1], parameter_views());
     else
       throw Error(ErrorCode::bad_argument, fmt::format("train_steps: '{}' is not a request", words[0]));
     return "ok";
@@ -102,20 +101,29 @@ class Contender {
     return fmt::format("ok {} {} {}", seconds, first, last);
   }
 
-  std::vector<SafetensorView> parameter_views() const {
+  std::string write_gradient(const std::string& file) {
+    reset();
+    const double loss = trainer_->step().loss;
+    write_safetensors(file, views_of(trainer_->gradient()));
+    reset();
+    return fmt::format("ok {}", loss);
+  }
+
+  // Numbers that lie as the parameters do.
+  std::vector<SafetensorView> views_of(const std::vector<float>& numbers) const {
     const auto task = task_kind(options_.plan.task.task).make(options_.plan.task);
     std::vector<SafetensorView> views;
     for (const Part& part : Layout(options_.plan.decoder, task->shape()).parts()) {
       std::vector<std::int64_t> shape = {part.columns};
       if (part.is_matrix()) shape.insert(shape.begin(), part.rows);
-      views.push_back({part.name, SafetensorType::f32, shape, trainer_->state().parameters.data() + part.offset});
+      views.push_back({part.name, SafetensorType::f32, shape, numbers.data() + part.offset});
     }
     return views;
   }
 
   void write_problem(const std::string& file, std::int64_t steps) {
     const auto task = task_kind(options_.plan.task.task).make(options_.plan.task);
-    std::vector<SafetensorView> views = parameter_views();
+    std::vector<SafetensorView> views = views_of(trainer_->state().parameters);
     std::vector<Batch> batches(static_cast<std::size_t>(steps));
     for (std::int64_t i = 0; i < steps; ++i) {
       Batch& batch = batches[static_cast<std::size_t>(i)];
@@ -137,6 +145,7 @@ class Contender {
                       {{"layers", std::to_string(d.layers)},
                        {"heads", std::to_string(d.heads)},
                        {"local_heads", std::to_string(d.local_heads)},
+                       {"local_layers", std::to_string(d.local_layers)},
                        {"head_width", std::to_string(d.head_width)},
                        {"window", std::to_string(d.window)}});
   }

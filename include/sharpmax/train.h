@@ -19,6 +19,8 @@
 namespace sharpmax {
 
 inline constexpr const char* kTrainSchema = "sharpmax.train/1";
+// Stands for the table of normalizers that was chosen for a model, among the names of normalizers in results.
+inline constexpr const char* kPerHead = "per-head";
 
 struct TrainRequest {
   train::TaskSettings task;
@@ -103,12 +105,51 @@ struct TrainedModel {
   }
 };
 
+// The normalizer that was chosen for one head that sees everything; `head` counts these alone.
+struct ChosenHead {
+  std::int64_t layer = 0, head = 0;
+  std::string normalizer;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("layer", self.layer);
+    visit("head", self.head);
+    visit("normalizer", self.normalizer);
+  }
+};
+
+// Normalizers chosen head by head for one model, by the loss on sequences of sizes up to 4 times the trained one.
+struct ChosenTable {
+  std::string arm;
+  std::uint64_t seed = 0;
+  std::vector<std::int64_t> sizes;           // of those sequences
+  std::int64_t answers = 0, trials = 0;      // answers per trial, of all sizes together; tables that were tried
+  double loss_own = 0, accuracy_own = 0;     // there, under the normalizer of the training
+  double loss = 0, accuracy = 0;             // there, under this table
+  std::vector<ChosenHead> heads;
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("arm", self.arm);
+    visit("seed", self.seed);
+    visit("sizes", self.sizes);
+    visit("answers", self.answers);
+    visit("trials", self.trials);
+    visit("loss_own", self.loss_own);
+    visit("accuracy_own", self.accuracy_own);
+    visit("loss", self.loss);
+    visit("accuracy", self.accuracy);
+    visit("heads", self.heads);
+  }
+};
+
 // One head that sees everything, at the asked places. Means over questions.
 struct HeadMeasurement {
-  std::int64_t layer = 0, head = 0;
+  std::int64_t layer = 0, head = 0;  // as in ChosenHead
   double entropy = 0;       // nats
   double peak_weight = 0;   // largest weight
   double right_weight = 0;  // on the place of the answer; NaN if no question has one
+  std::optional<std::int64_t> fixed;  // wrong answers that hard attention in this head alone makes right; own normalizer only
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
@@ -117,15 +158,19 @@ struct HeadMeasurement {
     visit("entropy", self.entropy);
     visit("peak_weight", self.peak_weight);
     visit("right_weight", self.right_weight);
+    visit.optional("fixed", self.fixed);
   }
 };
 
 // One model under one normalizer at one size. The four counts split the answers by hard attention on the same
-// weights (right, wrong) and this normalizer (right, wrong).
+// weights (right, wrong) and this normalizer (right, wrong). Of the answers that both get wrong, `binding` are those for
+// which hard attention looks at the right place in some head: what stands there was bound or read wrongly. The others are
+// ranking: no head has its largest score there.
 struct TrainMeasurement {
   std::string arm;
   std::uint64_t seed = 0;
-  std::string normalizer;  // as the test names it
+  std::string subtask;     // of a mixture; empty otherwise
+  std::string normalizer;  // as the test names it; kPerHead: the table of this model
   bool own = false;        // the normalizer of the training, with what it learned
   std::int64_t n = 0, sequences = 0, answers = 0, right = 0;
   double accuracy = 0, accuracy_low = 0, accuracy_high = 0;  // with 95 % interval over answers
@@ -133,13 +178,15 @@ struct TrainMeasurement {
   std::int64_t hard_right_rule_right = 0;
   std::int64_t hard_right_rule_wrong = 0;  // dispersion
   std::int64_t hard_wrong_rule_right = 0;  // averaging helps
-  std::int64_t hard_wrong_rule_wrong = 0;  // ranking
+  std::int64_t hard_wrong_rule_wrong = 0;  // ranking, and
+  std::int64_t binding = 0;                // of them: binding
   std::vector<HeadMeasurement> heads;
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("arm", self.arm);
     visit("seed", self.seed);
+    visit("subtask", self.subtask);
     visit("normalizer", self.normalizer);
     visit("own", self.own);
     visit("n", self.n);
@@ -154,23 +201,25 @@ struct TrainMeasurement {
     visit("hard_right_rule_wrong", self.hard_right_rule_wrong);
     visit("hard_wrong_rule_right", self.hard_wrong_rule_right);
     visit("hard_wrong_rule_wrong", self.hard_wrong_rule_wrong);
+    visit("binding", self.binding);
     visit("heads", self.heads);
   }
 };
 
 // Means over the seeds of an arm; the interval is over seeds, or over answers if there is one seed.
 struct TrainSummary {
-  std::string arm, normalizer;
+  std::string arm, subtask, normalizer;
   bool own = false;
   std::int64_t n = 0, seeds = 0, answers = 0;  // answers of all seeds
   double accuracy = 0, accuracy_low = 0, accuracy_high = 0;
-  double dispersion = 0, ranking = 0, averaging = 0;  // shares of answers: see TrainMeasurement
+  double dispersion = 0, ranking = 0, binding = 0, averaging = 0;  // shares of answers: see TrainMeasurement
   double right_weight =
       0;  // of the head that puts most weight on the right place; NaN if no question has one
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("arm", self.arm);
+    visit("subtask", self.subtask);
     visit("normalizer", self.normalizer);
     visit("own", self.own);
     visit("n", self.n);
@@ -181,8 +230,21 @@ struct TrainSummary {
     visit("accuracy_high", self.accuracy_high);
     visit("dispersion", self.dispersion);
     visit("ranking", self.ranking);
+    visit("binding", self.binding);
     visit("averaging", self.averaging);
     visit("right_weight", self.right_weight);
+  }
+};
+
+// One task of a mixture.
+struct TrainSubtask {
+  std::string name;
+  double chance = 0;  // accuracy of a guess
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("name", self.name);
+    visit("chance", self.chance);
   }
 };
 
@@ -190,8 +252,10 @@ struct TrainResult {
   Provenance provenance;
   double training_seconds = 0, testing_seconds = 0;  // of this call
   train::RunSettings settings;
-  double chance = 0;                 // accuracy of a guess
+  double chance = 0;                 // accuracy of a guess; of a mixture the mean
+  std::vector<TrainSubtask> subtasks;  // of a mixture; empty otherwise
   std::vector<TrainedModel> models;  // arm by arm, seed by seed
+  std::vector<ChosenTable> tables;   // in the same order; empty unless per_head was asked for
   std::vector<TrainMeasurement> results;
   std::vector<TrainSummary> summary;
 };

@@ -25,7 +25,7 @@ struct TaskSettings {
     visit(common({"task",
                   "TASK",
                   kGroup,
-                  "Task: flipflop, hops, lookup, majority, member, minimum, recall, sort, clrs:NAME of CLRS-Text, or a file of records (.jsonl)",
+                  "Task: flipflop, hops, lookup, majority, member, minimum, mixed, recall, sort, clrs:NAME of CLRS-Text, or a file of records (.jsonl)",
                   {},
                   Field::Kind::value,
                   true}),
@@ -48,7 +48,7 @@ struct TaskSettings {
 // A pre-norm decoder. Local heads see a window behind them and turn with the position (RoPE); the others see
 // everything and have no positions, so nothing but the number of keys changes as sequences grow.
 struct DecoderSettings {
-  std::int64_t layers = 1, width = 128, heads = 2, local_heads = 0, head_width = 64;
+  std::int64_t layers = 1, width = 128, heads = 2, local_heads = 0, local_layers = 0, head_width = 64;
   std::int64_t hidden = 0;  // 0: four times the width
   std::int64_t window = 8;
   std::string feed_forward = "gelu";
@@ -62,6 +62,9 @@ struct DecoderSettings {
     visit(Field{"heads", "N", kGroup, "Number of heads per layer", range(1, 256)}, a.heads, b.heads);
     visit(Field{"local_heads", "N", kGroup, "Number of them that see a window only", range(0, 256)},
           a.local_heads, b.local_heads);
+    visit(Field{"local_layers", "N", kGroup, "Number of first layers whose heads all see a window only",
+                range(0, 63)},
+          a.local_layers, b.local_layers);
     visit(Field{"head_width", "N", kGroup, "Number of features of a head, even", range(2, 1024)},
           a.head_width, b.head_width);
     visit(Field{"hidden", "N", kGroup, "Features within the feed-forward part (default: 4 times the width)",
@@ -78,7 +81,12 @@ struct DecoderSettings {
     each_pair(self, self, [&](const Field& field, auto& value, auto&) { visit(field, value); });
   }
   std::int64_t hidden_width() const noexcept { return hidden > 0 ? hidden : 4 * width; }
+  std::int64_t local_heads_in(std::int64_t layer) const noexcept {
+    return layer < local_layers ? heads : local_heads;
+  }
+  // Heads that see everything, of a layer that has such.
   std::int64_t global_heads() const noexcept { return heads - local_heads; }
+  std::int64_t global_layers() const noexcept { return global_heads() > 0 ? layers - local_layers : 0; }
 };
 
 // AdamW with clipping, a linear warm-up and a cosine that ends at 0.
@@ -118,7 +126,7 @@ struct OptimizerSettings {
 
 // Values that replace those of the task; an empty one replaces nothing.
 struct DecoderChanges {
-  std::optional<std::int64_t> layers, width, heads, local_heads, head_width, hidden, window;
+  std::optional<std::int64_t> layers, width, heads, local_heads, local_layers, head_width, hidden, window;
   std::optional<std::string> feed_forward;
 };
 struct OptimizerChanges {
@@ -146,6 +154,7 @@ struct TestSettings {
   std::vector<std::int64_t> sizes;
   std::vector<std::string> normalizers;
   std::int64_t answers = 0;  // per size, at least; 0: by size
+  bool per_head = false;
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
@@ -163,6 +172,10 @@ struct TestSettings {
                 "Number of answers per size (default: 4096 up to 1,024 items, 2048 up to 4,096, 1024 beyond)",
                 range(1, 1 << 20)},
           self.answers);
+    visit(common({"per_head", "", kGroup,
+                  "Choose a normalizer per head at sizes up to 4 times the trained one, and test that table "
+                  "too"}),
+          self.per_head);
   }
 };
 

@@ -50,6 +50,10 @@ std::vector<TrainCase> cases() {
         .window = 3,
         .feed_forward = "swiglu"},
        4},
+      {"a layer of local heads below one that sees everything",
+       {.task = "recall", .keys = 6, .values = 3, .questions = 2},
+       {.layers = 2, .width = 5, .heads = 2, .local_layers = 1, .head_width = 4, .hidden = 4, .window = 2},
+       4},
   };
 }
 

@@ -81,5 +81,42 @@ TEST(TrainSteps, ADivergingLossIsToldWithItsStepAndTheStateBeforeItIsKept) {
   EXPECT_EQ(trainer.state(), good);
 }
 
+// Entropy and right answers of every head and question under a rule.
+Answers answered(const TrainingPlan& plan, const Decoder<float>::Rule& rule) {
+  const auto task = task_kind(plan.task.task).make(plan.task);
+  const std::vector<float> parameters = initial_parameters(plan.decoder, task->shape(), plan.seed);
+  Batch batch;
+  draw_batch(*task, {.seed = 3, .purpose = Purpose::test, .count = 4, .size = 24}, batch);
+  Answers found;
+  Decoder<float>(plan.decoder, task->shape(), 1)
+      .answer(parameters, std::span(&rule, 1), batch, Watch::heads, [&](std::size_t, const Answers& a) { found = a; });
+  return found;
+}
+
+TEST(TrainRules, ATableOfOneNormalizerIsThatNormalizerAndOtherwiseEachHeadHasItsOwn) {
+  TrainingPlan plan = plan_of("minimum", {.name = "softmax", .normalizer = "softmax"});
+  plan.decoder.heads = 3;
+  const auto layers = static_cast<std::size_t>(plan.decoder.layers);
+  for (const AnyNormalizer& one : {AnyNormalizer(Softmax{}), AnyNormalizer(EntropyTarget{}), AnyNormalizer(Hard{})}) {
+    const Answers all = answered(plan, {layers, {one}}), table = answered(plan, {layers, {one, one, one}});
+    EXPECT_EQ(all.loss, table.loss) << one.text();
+    EXPECT_EQ(all.right, table.right) << one.text();
+    for (std::size_t i = 0; i < all.heads.size(); ++i) EXPECT_EQ(all.heads[i].entropy, table.heads[i].entropy) << one.text();
+  }
+  const Answers mixed = answered(plan, {layers, {Softmax{}, Hard{}, Softmax{}}});
+  for (std::size_t i = 0; i < mixed.heads.size(); ++i)
+    EXPECT_EQ(mixed.heads[i].entropy == 0.0, i % 3 == 1) << "head " << i;
+}
+
+TEST(TrainRules, HeadsOfALocalLayerSeeNothingBeyondTheirWindow) {
+  TrainingPlan plan = plan_of("recall", {.name = "softmax", .normalizer = "softmax"});
+  plan.decoder = {.layers = 2, .width = 16, .heads = 2, .local_layers = 1, .head_width = 8, .window = 2};
+  const auto layers = static_cast<std::size_t>(plan.decoder.layers);
+  const Answers answers = answered(plan, {layers, {Softmax{}}});
+  EXPECT_EQ(answers.heads.size(), 2u);  // of the second layer alone
+  EXPECT_EQ(answers.loss, answered(plan, {{Hard{}}, {Softmax{}}}).loss) << "a rule reached a local layer";
+  EXPECT_NE(answers.loss, answered(plan, {{Softmax{}}, {Hard{}}}).loss);
+}
+
 }  // namespace
 }  // namespace sharpmax::train

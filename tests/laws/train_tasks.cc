@@ -91,42 +91,82 @@ Solution solve_flipflop(const Tokens& t, std::int64_t place, std::int64_t, const
   return {{t[back + 1][0]}, static_cast<std::int32_t>(back) + 1};
 }
 
+// Tokens of a mixture: keys, values, ranks, then marks; yes is the last answer.
+Solution solve_mixed_lookup(const Tokens& t, std::int64_t place, std::int64_t n, const TaskSettings& s) {
+  return solve_lookup(t, place, n, s);
+}
+Solution solve_mixed_member(const Tokens& t, std::int64_t place, std::int64_t n, const TaskSettings& s) {
+  const Solution found = solve_member(t, place, n, s);
+  return {{static_cast<std::int32_t>(s.values) + found.answer[0]}, found.right};
+}
+Solution solve_mixed_most(const Tokens& t, std::int64_t, std::int64_t n, const TaskSettings& s) {
+  std::int32_t most = 0, times = 0;
+  for (std::int32_t i = 1; i < n; ++i)
+    if (t[i][0] > t[most][0]) most = i;
+  for (std::int32_t i = 0; i < n; ++i) times += t[i][0] == t[most][0] ? 1 : 0;
+  EXPECT_EQ(times, 1) << "two items have the highest rank";
+  return {{static_cast<std::int32_t>(t[most][1] - s.keys)}, most};
+}
+
+const std::map<std::string_view, Solver> kMixedSolvers = {{"lookup", solve_mixed_lookup},
+                                                          {"member", solve_mixed_member},
+                                                          {"recall", solve_recall},
+                                                          {"most", solve_mixed_most}};
+
 const std::map<std::string_view, Solver> kSolvers = {
     {"lookup", solve_lookup},     {"member", solve_member},   {"recall", solve_recall},
     {"majority", solve_majority}, {"minimum", solve_minimum}, {"sort", solve_sort},
-    {"flipflop", solve_flipflop}, {"hops", solve_hops}};
+    {"flipflop", solve_flipflop}, {"hops", solve_hops},       {"mixed", solve_recall}};
 
 TEST(TrainTasks, EveryTaskHasASolverHere) {
   for (const TaskKind* kind : task_kinds()) EXPECT_TRUE(kSolvers.contains(kind->name)) << kind->name;
+}
+
+void expect_solved(const Task& task, Solver solve, const TaskSettings& settings) {
+  const TaskShape shape = task.shape();
+  for (const Purpose purpose : {Purpose::training, Purpose::test}) {
+    for (const std::int64_t n : {std::int64_t{4}, std::int64_t{5}, std::int64_t{16}, std::int64_t{300}}) {
+      Batch batch;
+      draw_batch(task, {.seed = 5, .purpose = purpose, .step = n, .count = 8, .size = n}, batch);
+      ASSERT_EQ(batch.places.back() + 1, batch.length);
+      for (std::int64_t i = 0; i < batch.sequences; ++i) {
+        const Tokens tokens = tokens_in(batch, i);
+        for (const auto& place : tokens)
+          for (const std::int32_t token : place) ASSERT_TRUE(token >= 0 && token < shape.vocabulary);
+        for (std::int64_t a = 0; a < batch.asked(); ++a) {
+          const std::int64_t at = i * batch.asked() + a;
+          const Solution solution = solve(tokens, batch.places[a], n, settings);
+          const auto answer = batch.answers.begin() + at * shape.parts;
+          EXPECT_EQ(solution.answer, std::vector<std::int32_t>(answer, answer + shape.parts)) << n;
+          EXPECT_EQ(solution.right, batch.right[at]) << n;
+          for (const std::int32_t part : solution.answer) EXPECT_TRUE(part >= 0 && part < shape.classes);
+        }
+      }
+    }
+  }
 }
 
 TEST(TrainTasks, AnswersAreThoseOfASlowSolver) {
   for (const auto& [name, solve] : kSolvers) {
     SCOPED_TRACE(name);
     const TaskSettings settings = complete(task_kind(name), {});
-    const auto task = task_kind(name).make(settings);
-    const TaskShape shape = task->shape();
-    for (const Purpose purpose : {Purpose::training, Purpose::test}) {
-      for (const std::int64_t n : {std::int64_t{4}, std::int64_t{5}, std::int64_t{16}, std::int64_t{300}}) {
-        Batch batch;
-        draw_batch(*task, {.seed = 5, .purpose = purpose, .step = n, .count = 8, .size = n}, batch);
-        ASSERT_EQ(batch.places.back() + 1, batch.length);
-        for (std::int64_t i = 0; i < batch.sequences; ++i) {
-          const Tokens tokens = tokens_in(batch, i);
-          for (const auto& place : tokens)
-            for (const std::int32_t token : place) ASSERT_TRUE(token >= 0 && token < shape.vocabulary);
-          for (std::int64_t a = 0; a < batch.asked(); ++a) {
-            const std::int64_t at = i * batch.asked() + a;
-            const Solution solution = solve(tokens, batch.places[a], n, settings);
-            const auto answer = batch.answers.begin() + at * shape.parts;
-            EXPECT_EQ(solution.answer, std::vector<std::int32_t>(answer, answer + shape.parts)) << n;
-            EXPECT_EQ(solution.right, batch.right[at]) << n;
-            for (const std::int32_t part : solution.answer) EXPECT_TRUE(part >= 0 && part < shape.classes);
-          }
-        }
-      }
-    }
+    expect_solved(*task_kind(name).make(settings), solve, settings);
   }
+}
+
+TEST(TrainTasks, AMixtureHasATurnForEachOfItsTasksWhoseAnswersAreThoseOfASlowSolver) {
+  const TaskSettings settings = complete(task_kind("mixed"), {});
+  const auto task = task_kind("mixed").make(settings);
+  std::set<std::string_view> met;
+  for (std::int64_t step = 0; step < 4; ++step) {
+    const Task& one = task_of_step(*task, step);
+    SCOPED_TRACE(one.subtask());
+    met.insert(one.subtask());
+    EXPECT_EQ(one.shape().vocabulary, task->shape().vocabulary);
+    EXPECT_EQ(one.chance(), one.subtask() == "member" ? 0.5 : 1.0 / static_cast<double>(settings.values));
+    expect_solved(one, kMixedSolvers.at(one.subtask()), settings);
+  }
+  EXPECT_EQ(met.size(), kMixedSolvers.size());
 }
 
 TEST(TrainTasks, ASequenceDoesNotDependOnHowManyAreDrawnWithIt) {

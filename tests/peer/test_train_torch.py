@@ -89,18 +89,18 @@ def turned(x):
     return torch.cat((a * cosine - b * sine, a * sine + b * cosine), -1)
 
 
-def layer(x, part, weigh, values, feed_forward):
+def layer(x, part, weigh, values, feed_forward, local=LOCAL):
     places = x.shape[1]
     normed = torch.nn.functional.rms_norm(x, x.shape[-1:], part("attention_norm"), 1e-6)
     query = (normed @ part("query").T).unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
     key, value = (normed @ part("key_value").T).unflatten(-1, (2, HEADS, WIDTH)).permute(2, 0, 3, 1, 4)
-    query = torch.cat((turned(query[:, :LOCAL]), query[:, LOCAL:]), 1)
-    key = torch.cat((turned(key[:, :LOCAL]), key[:, LOCAL:]), 1)
+    query = torch.cat((turned(query[:, :local]), query[:, local:]), 1)
+    key = torch.cat((turned(key[:, :local]), key[:, local:]), 1)
     scores = query @ key.transpose(-1, -2) / math.sqrt(WIDTH)
     behind = torch.arange(places)[:, None] - torch.arange(places)
-    local = scores[:, :LOCAL].masked_fill((behind < 0) | (behind >= WINDOW), -math.inf)
-    everything = scores[:, LOCAL:].masked_fill(behind < 0, -math.inf)
-    weights = torch.cat((torch.softmax(local, -1), weigh(everything, values)), 1)
+    near = scores[:, :local].masked_fill((behind < 0) | (behind >= WINDOW), -math.inf)
+    everything = scores[:, local:].masked_fill(behind < 0, -math.inf)
+    weights = torch.cat((torch.softmax(near, -1), weigh(everything, values)), 1)
     x = x + (weights @ value).transpose(1, 2).flatten(2) @ part("attention_out").T
     inner = torch.nn.functional.rms_norm(x, x.shape[-1:], part("feed_forward_norm"), 1e-6) @ part("up").T
     if feed_forward == "swiglu":
@@ -182,12 +182,12 @@ def test_a_step_is_torchs_clipping_and_adamw(tmp_path):
     assert clipped, "no step was clipped"
 
 
-@pytest.mark.parametrize("feed_forward", ["gelu", "swiglu"])
-def test_a_saved_model_gives_the_logits_of_the_model_that_was_trained(tmp_path, feed_forward):
+@pytest.mark.parametrize("feed_forward, local_layers", [("gelu", 0), ("swiglu", 1)])
+def test_a_saved_model_gives_the_logits_of_the_model_that_was_trained(tmp_path, feed_forward, local_layers):
     """The folder as torch runs it, against the folder as sharpmax opens it: heads with and without positions."""
     sharpmax = pytest.importorskip("sharpmax")
     sharpmax.train("recall", keys=48, values=5, questions=6, layers=2, width=24, heads=HEADS, local_heads=LOCAL, head_width=WIDTH,
-                   window=WINDOW, feed_forward=feed_forward, steps=20, batch=4, sizes=16, answers=64, arms="ssmax",
+                   local_layers=local_layers, window=WINDOW, feed_forward=feed_forward, steps=20, batch=4, sizes=16, answers=64, arms="ssmax",
                    directory=tmp_path)
     folder = tmp_path / "models" / "ssmax-0"
     saved = safetensors.torch.load_file(folder / "model.safetensors")
@@ -209,7 +209,8 @@ def test_a_saved_model_gives_the_logits_of_the_model_that_was_trained(tmp_path, 
 
     x = saved["model.embed_tokens.weight"].double()[torch.tensor([tokens])]
     for i in range(2):
-        x = layer(x, part(i), lambda scores, _: torch.softmax(scores, -1), None, feed_forward)
+        x = layer(x, part(i), lambda scores, _: torch.softmax(scores, -1), None, feed_forward,
+                  HEADS if i < local_layers else LOCAL)
     x = torch.nn.functional.rms_norm(x, x.shape[-1:], saved["model.norm.weight"].double(), 1e-6)
     wanted = x[0] @ saved["lm_head.weight"].double().T + saved["lm_head.bias"].double()
     found = torch.from_numpy(model.logits(tokens, cache="float32")).double()

@@ -3,7 +3,7 @@
     load FILE     parameters and what the steps read, which is gone over again and again    ok
     reset         begins again                                                               ok
     train K       K steps                                                                    ok SECONDS FIRST_LOSS LAST_LOSS
-    dump FILE     parameters                                                                 ok
+    gradient FILE begins again; the gradient of the first step, before clipping              ok LOSS
 """
 
 import argparse
@@ -61,8 +61,13 @@ class Session:
         losses = [self.step() for _ in range(int(steps))]
         return f"{time.perf_counter() - before!r} {losses[0]!r} {losses[-1]!r}"
 
-    def dump(self, path):
-        safetensors.torch.save_file({name: p.detach().clone() for name, p in self.parameters.items()}, path)
+    def gradient(self, path):
+        self.reset()
+        loss = self.loss(*self.batches[0])
+        loss.backward()
+        safetensors.torch.save_file({name: p.grad.clone() for name, p in self.parameters.items()}, path)
+        self.reset()
+        return repr(loss.item())
 
 
 def serve(compiled):
@@ -71,7 +76,7 @@ def serve(compiled):
     parser.add_argument("--precision", choices=("float32", "float64"), default="float32")
     parser.add_argument("--normalizer", default="softmax")
     session = Session(compiled, parser.parse_args())
-    requests = {"load": session.load, "reset": session.reset, "train": session.train, "dump": session.dump}
+    requests = {"load": session.load, "reset": session.reset, "train": session.train, "gradient": session.gradient}
     print(f"ready {torch.__version__}", flush=True)
     for line in sys.stdin:
         name, *words = line.split()

@@ -9,7 +9,8 @@ import entmax
 import torch
 import torch.nn.functional as F
 
-BISECTIONS = 14  # of entropy_target: enough for five digits of a temperature
+# Halvings of a temperature between 1 and 1,024: three digits for what is timed, all digits for what it is compared with.
+BISECTIONS = {torch.float32: 14, torch.float64: 60}
 NATS = 0.5
 
 
@@ -23,7 +24,7 @@ def entropy_target(scores):
     with torch.no_grad():
         low, high = torch.ones_like(scores[..., :1]), torch.full_like(scores[..., :1], 2.0**10)
         meets = entropy_of(scores) <= NATS
-        for _ in range(BISECTIONS):
+        for _ in range(BISECTIONS[scores.dtype]):
             middle = (low * high).sqrt()
             sharp = entropy_of(middle * scores) <= NATS
             low, high = torch.where(sharp, low, middle), torch.where(sharp, middle, high)
@@ -73,7 +74,8 @@ class Model:
 
     def layer(self, x, index, rows):
         of = lambda name: self.parameters[f"layers.{index}.{name}"]  # noqa: E731
-        heads, local = self.shape["heads"], self.shape["local_heads"]
+        heads = self.shape["heads"]
+        local = heads if index < self.shape["local_layers"] else self.shape["local_heads"]
         normed = F.rms_norm(x, x.shape[-1:], of("attention_norm"), 1e-6)
         query = self.heads(F.linear(normed[:, -rows:], of("query")))
         key, value = self.heads(F.linear(normed, of("key_value")), 2).split(heads, 1)

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "machine/blas.h"
+#include "normalizer/of_head.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {
@@ -159,7 +160,7 @@ class HeadPiece {
         key_head_(key_head),
         place_(place),
         w_(workspace),
-        normalizer_(model::normalizer_of_head(*block.normalizer, place.head - block.first_head)),
+        normalizer_(normalizer_of_head(*block.normalizer, place.head - block.first_head)),
         gradient_(plan_.gradient, normalizer_) {}
 
   void run(const Piece& piece, RowSums& sums) {

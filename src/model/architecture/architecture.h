@@ -63,11 +63,13 @@ struct QueryGrowth {
   double length = 1;
 };
 
-// Heads of two kinds in every layer: the first turn with the position and see a window, the others have no positions
-// and see everything.
+// Heads of two kinds: the first of every layer, and all of the first layers, turn with the position and see a window. The
+// others have no positions and see everything.
 struct LocalHeads {
-  std::int64_t heads = 0;
+  std::int64_t heads = 0, layers = 0;
   std::int64_t window = 0;  // keys that one of them sees, its own included
+
+  std::int64_t in(std::int64_t layer, std::int64_t all) const noexcept { return layer < layers ? all : heads; }
 };
 
 // A mixture of experts: each token goes to the `used` experts that its router ranks first, and their results are added,
@@ -121,12 +123,12 @@ struct Configuration {
   const Rope* rope_of(std::int64_t layer, std::int64_t head) const noexcept {
     const auto at = static_cast<std::size_t>(layer);
     const bool left_out = !turned.empty() && !turned[at];
-    if (rope.features == 0 || left_out || (local && head >= local->heads)) return nullptr;
+    if (rope.features == 0 || left_out || (local && head >= local->in(layer, heads))) return nullptr;
     return window_rope && windows[at] > 0 ? &*window_rope : &rope;
   }
   // How many keys a query of a head sees, itself included; 0: all.
   std::int64_t window_of(std::int64_t layer, std::int64_t head) const {
-    if (local) return head < local->heads ? local->window : 0;
+    if (local) return head < local->in(layer, heads) ? local->window : 0;
     return windows[static_cast<std::size_t>(layer)];
   }
   std::int64_t query_width() const noexcept { return heads * head_width; }

@@ -32,9 +32,6 @@ class NormalizerTable {
   std::vector<AnyNormalizer> cells_;
 };
 
-// A normalizer as one of the heads sees it: parameters with one value a head have that of the head.
-AnyNormalizer normalizer_of_head(const AnyNormalizer& normalizer, std::int64_t head);
-
 // Heads that one call of attend() can serve: they lie side by side, share keys evenly, and have one
 // normalizer, whose parameters may differ from head to head.
 struct HeadRun {

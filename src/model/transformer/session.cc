@@ -106,7 +106,7 @@ std::vector<std::vector<HeadRun>> runs_of(const Model& model, const std::optiona
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
     const NormalizerTable& used = table ? *table : model.own_normalizers();
     runs.push_back(head_runs(used, layer, c.kv_heads));
-    if (c.local) split_at(runs.back(), c.local->heads, used, layer);
+    if (c.local) split_at(runs.back(), c.local->in(layer, c.heads), used, layer);
   }
   return runs;
 }
@@ -291,8 +291,8 @@ void Session::prepare_query_and_key(std::int64_t layer, std::int64_t t, float* q
   if (w.key_norm) normalize(*w.key_norm, key, c_.kv_width());
   if (const Rope* rope = c_.rope_of(layer, 0)) {
     const RopeTable& table = rope == &c_.rope ? rope_ : window_rope_;
-    table.turn(t, query, c_.local ? c_.local->heads : c_.heads, c_.head_width);
-    table.turn(t, key, c_.local ? c_.local->heads : c_.kv_heads, c_.head_width);
+    table.turn(t, query, c_.local ? c_.local->in(layer, c_.heads) : c_.heads, c_.head_width);
+    table.turn(t, key, c_.local ? c_.local->in(layer, c_.heads) : c_.kv_heads, c_.head_width);
   }
   if (const QueryGrowth& growth = c_.query_growth; growth.beta != 0) {
     const double steps = std::floor(static_cast<double>(position_ + t) / growth.length);

@@ -58,12 +58,16 @@ Axis loss_axis(const std::vector<Curve>& curves, std::string label = "loss, nats
 
 // Sets, or answers, by what hard attention and the normalizer made of them: both right, one of them, none.
 struct Outcomes {
-  double all = 0.0, of[4] = {};
+  double all = 0.0, of[5] = {};
 
   void add(const Json& row, const char* all_of_it);
 };
 // A bar for each size, with the legend.
 void add_outcomes(Bars& bars, const std::map<double, Outcomes>& by_size);
+
+// Sections of the view of `sharpmax train`: train_models.cc.
+Section training_section(const Json& results);
+Section tables_section(const Json& results);
 
 void leave_out_empty(View& view);
 

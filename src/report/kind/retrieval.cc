@@ -257,7 +257,7 @@ Section maps_section(const RetrievalRows& rows) {
 }
 
 // How each arm was trained.
-Section training_section(const Json& results) {
+Section head_training_section(const Json& results) {
   Table table{.id = "all-trainings", .title = "How each arm was trained", .columns = {{.name = "setting"}}, .rows = {}, .sortable = false};
   std::vector<std::string> names;
   for (const Json& arm : results.at("arms")) {
@@ -311,7 +311,7 @@ View retrieval_view(const Json& results) {
   for (const std::string& arm : rows.arms()) view.sections.push_back(arm_section(rows, arm));
   view.sections.back().items.push_back({Note{kWhyNote}});
   for (Section& section : std::vector<Section>{two_by_two_section(rows), curves_section(rows, true), curves_section(rows, false), failure_section(rows, story),
-                                               published_section(rows), maps_section(rows), numbers[0], numbers[1], training_section(results)})
+                                               published_section(rows), maps_section(rows), numbers[0], numbers[1], head_training_section(results)})
     view.sections.push_back(std::move(section));
   return view;
 }

@@ -24,24 +24,35 @@ constexpr Outcome kOutcomes[] = {
     {"hard_wrong_rule_right", Paint::sky, "only the normalizer right: averaging helped"},
     {"hard_right_rule_wrong", Paint::vermillion, "only hard attention right: dispersion"},
     {"hard_wrong_rule_wrong", Paint::grey, "both wrong: ranking"},
+    {"binding", Paint::purple, "both wrong, the right place found: binding"},
 };
+constexpr std::size_t kRanking = 3, kBinding = 4;  // binding is counted among the answers that both get wrong
 
 }  // namespace
 
 void Outcomes::add(const Json& row, const char* all_of_it) {
   all += row.at(all_of_it).get<double>();
-  for (std::size_t k = 0; k < std::size(kOutcomes); ++k) of[k] += row.at(kOutcomes[k].field).get<double>();
+  for (std::size_t k = 0; k < kBinding; ++k) of[k] += row.at(kOutcomes[k].field).get<double>();
+  if (!row.contains(kOutcomes[kBinding].field)) return;
+  const auto binding = row.at(kOutcomes[kBinding].field).get<double>();
+  of[kBinding] += binding, of[kRanking] -= binding;
 }
 
 void add_outcomes(Bars& bars, const std::map<double, Outcomes>& by_size) {
+  const bool bound = std::any_of(by_size.begin(), by_size.end(), [](const auto& one) { return one.second.of[kBinding] > 0.0; });
+  const std::size_t kinds = bound ? std::size(kOutcomes) : kBinding;
   bars.beside = {"right", "dispersion", "ranking"};
-  for (const Outcome& outcome : kOutcomes) bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
+  if (bound) bars.beside.push_back("binding");
+  for (std::size_t k = 0; k < kinds; ++k) bars.legend.push_back({kOutcomes[k].name, Entry::Sample::box, {kOutcomes[k].paint, ""}});
   for (const auto& [n, counts] : by_size) {
     if (!(counts.all > 0.0)) continue;
     Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}};
-    for (std::size_t k = 0; k < std::size(kOutcomes); ++k) bar.pieces.push_back({counts.of[k] / counts.all, kOutcomes[k].paint});
-    for (const double number : {counts.of[0] + counts.of[1], counts.of[2], counts.of[3]}) bar.beside.push_back(percent(number / counts.all));
-    bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0], bar.beside[1], bar.beside[2]);
+    for (std::size_t k = 0; k < kinds; ++k) bar.pieces.push_back({counts.of[k] / counts.all, kOutcomes[k].paint});
+    bar.beside.push_back(percent((counts.of[0] + counts.of[1]) / counts.all));
+    for (std::size_t k = 2; k < kinds; ++k) bar.beside.push_back(percent(counts.of[k] / counts.all));
+    bars.described += bar.name + ":";
+    for (std::size_t k = 0; k < bar.beside.size(); ++k) bars.described += fmt::format("{} {} {}", k > 0 ? "," : "", bars.beside[k], bar.beside[k]);
+    bars.described += ". ";
     bars.bars.push_back(std::move(bar));
   }
 }

@@ -31,11 +31,20 @@ struct Rule {
 
 Rule rule_of(const Json& row) { return {text_at(row, "normalizer"), truth_at(row, "own")}; }
 
+// One arm, and of a mixture one of its tasks.
+struct Panel {
+  std::string arm, subtask;
+  bool operator==(const Panel&) const = default;
+  std::string name() const { return subtask.empty() ? arm : arm + ", " + subtask; }
+};
+
+Panel panel_of(const Json& row) { return {text_at(row, "arm"), text_at(row, "subtask")}; }
+
 class TrainRows {
  public:
   explicit TrainRows(const Json& results) : results_(results) {
     for (const Json& row : results.at("summary")) {
-      add_once(arms_, text_at(row, "arm"));
+      add_once(panels_, panel_of(row));
       add_once(texts_, text_at(row, "normalizer"));
       add_once(sizes_, size_at(row, "n"));
     }
@@ -44,21 +53,25 @@ class TrainRows {
   }
 
   const Json& results() const { return results_; }
-  const std::vector<std::string>& arms() const { return arms_; }
+  const std::vector<Panel>& panels() const { return panels_; }
   const std::vector<double>& sizes() const { return sizes_; }
-  double chance() const { return results_.at("chance").get<double>(); }
+  double chance(const Panel& panel) const {
+    for (const Json& subtask : results_.at("subtasks"))
+      if (text_at(subtask, "name") == panel.subtask) return subtask.at("chance").get<double>();
+    return results_.at("chance").get<double>();
+  }
   double trained() const { return results_.at("settings").at("task").at("largest_size").get<double>(); }
   std::string task() const { return text_at(results_.at("settings").at("task"), "task"); }
 
-  std::vector<Rule> rules(const std::string& arm) const {
+  std::vector<Rule> rules(const Panel& panel) const {
     std::vector<Rule> found;
     for (const Json& row : results_.at("summary"))
-      if (row.at("arm") == arm) add_once(found, rule_of(row));
+      if (panel_of(row) == panel) add_once(found, rule_of(row));
     return found;
   }
-  const Json* row(const std::string& arm, const Rule& rule, double n) const {
+  const Json* row(const Panel& panel, const Rule& rule, double n) const {
     for (const Json& row : results_.at("summary"))
-      if (row.at("n") == n && row.at("arm") == arm && rule_of(row) == rule) return &row;
+      if (row.at("n") == n && panel_of(row) == panel && rule_of(row) == rule) return &row;
     return nullptr;
   }
   // Own normalizers are dashed, since a member of the family may be drawn beside them.
@@ -71,7 +84,8 @@ class TrainRows {
 
  private:
   const Json& results_;
-  std::vector<std::string> arms_, texts_;
+  std::vector<Panel> panels_;
+  std::vector<std::string> texts_;
   std::vector<double> sizes_;
   std::vector<Look> looks_;
 };
@@ -91,56 +105,72 @@ std::string training_words(const Json& results, const std::string& arm) {
 }
 
 // The best at the largest size but hard attention, which is a ceiling to compare with.
-const Json* best_row(const TrainRows& rows, const std::string& arm, double n) {
+const Json* best_row(const TrainRows& rows, const Panel& panel, double n) {
   const Json* best = nullptr;
-  for (const Rule& rule : rows.rules(arm)) {
-    const Json* row = rows.row(arm, rule, n);
+  for (const Rule& rule : rows.rules(panel)) {
+    const Json* row = rows.row(panel, rule, n);
     if (!row || family_of(rule.text) == kHard) continue;
     if (!best || number_at(*row, "accuracy") > number_at(*best, "accuracy")) best = row;
   }
   return best;
 }
 
-const Json* own_row(const TrainRows& rows, const std::string& arm, double n) {
-  for (const Rule& rule : rows.rules(arm))
-    if (rule.own) return rows.row(arm, rule, n);
+const Json* own_row(const TrainRows& rows, const Panel& panel, double n) {
+  for (const Rule& rule : rows.rules(panel))
+    if (rule.own) return rows.row(panel, rule, n);
   return nullptr;
 }
 
-void add_verdict(View& view, const TrainRows& rows) {
-  const std::string& arm = rows.arms().front();
+// One sentence on an arm at the largest size, and one on the best normalizer for the same weights.
+void add_panel_verdict(View& view, const TrainRows& rows, const Panel& panel) {
   const double n = rows.sizes().back();
-  const Json *own = own_row(rows, arm, n), *best = best_row(rows, arm, n);
+  const Json *own = own_row(rows, panel, n), *best = best_row(rows, panel, n);
   if (!own || !best) return;
   Words words = fmt::format("Trained on at most {} of {} ({}), arm ", plural(rows.trained(), "item"), rows.task(),
-                            training_words(rows.results(), arm));
-  words << code(arm) << fmt::format(" answers {} at {} items; guessing gives {}.", share_of(*own, "accuracy"), count(n), percent(rows.chance()));
+                            training_words(rows.results(), panel.arm));
+  if (!panel.subtask.empty() && panel != rows.panels().front()) words = fmt::format("On {}, arm ", panel.subtask);
+  words << code(panel.arm)
+        << fmt::format(" answers {} {}at {} items; guessing gives {}.", share_of(*own, "accuracy"),
+                       panel.subtask.empty() || panel != rows.panels().front() ? "" : "of " + panel.subtask + " ", count(n),
+                       percent(rows.chance(panel)));
   if (best != own && number_at(*best, "accuracy_low") > number_at(*own, "accuracy_high"))
     words << std::string(" The same weights under ") << code(family_of(text_at(*best, "normalizer")))
           << fmt::format(" answer {}.", share_of(*best, "accuracy"));
   else
     words << std::string(" No other normalizer on the same weights is surely better.");
   view.verdict.push_back(std::move(words));
-  const auto tile = [&](const Json& row, const std::string& of) {
-    view.tiles.push_back({share_of(row, "accuracy"), code(family_of(text_at(row, "normalizer"))),
-                          fmt::format("arm {}, right at {} items{}", of, count(n), truth_at(row, "own") ? "" : ", the same weights"),
-                          rows.look(rule_of(row)).paint});
-  };
-  tile(*own, arm);
-  if (best != own) tile(*best, arm);
-  const Json* leader = own;
-  std::string leading = arm;
-  for (const std::string& other : rows.arms())
-    if (const Json* row = own_row(rows, other, n); row && number_at(*row, "accuracy") > number_at(*leader, "accuracy")) leader = row, leading = other;
+}
+
+void add_tile(View& view, const TrainRows& rows, const Json& row) {
+  const Panel panel = panel_of(row);
+  view.tiles.push_back({share_of(row, "accuracy"), code(family_of(text_at(row, "normalizer"))),
+                        fmt::format("arm {}, right at {} items{}", panel.name(), count(rows.sizes().back()),
+                                    truth_at(row, "own") ? "" : ", the same weights"),
+                        rows.look(rule_of(row)).paint});
+}
+
+void add_verdict(View& view, const TrainRows& rows) {
+  const Panel& first = rows.panels().front();
+  const double n = rows.sizes().back();
+  for (const Panel& panel : rows.panels())
+    if (panel.arm == first.arm) add_panel_verdict(view, rows, panel);
+  const Json *own = own_row(rows, first, n), *best = best_row(rows, first, n), *leader = own;
+  if (!own || !best) return;
+  add_tile(view, rows, *own);
+  if (best != own) add_tile(view, rows, *best);
+  for (const Panel& other : rows.panels())
+    if (const Json* row = own_row(rows, other, n);
+        row && other.subtask == first.subtask && number_at(*row, "accuracy") > number_at(*leader, "accuracy"))
+      leader = row;
   if (leader == own) return;
   Words trained = "Trained as arm ";
-  trained << code(leading) << fmt::format(", a model answers {} there without a change at test.", share_of(*leader, "accuracy"));
+  trained << code(text_at(*leader, "arm")) << fmt::format(", a model answers {} there without a change at test.", share_of(*leader, "accuracy"));
   view.verdict.push_back(std::move(trained));
-  tile(*leader, leading);
+  add_tile(view, rows, *leader);
 }
 
 // For a terminal: right answers by size, and why at the largest.
-Section arm_section(const TrainRows& rows, const std::string& arm) {
+Section arm_section(const TrainRows& rows, const Panel& panel) {
   constexpr std::size_t kMostSizes = 7;
   std::vector<double> sizes = rows.sizes();
   while (sizes.size() > kMostSizes) sizes.erase(sizes.begin() + 1);
@@ -149,46 +179,46 @@ Section arm_section(const TrainRows& rows, const std::string& arm) {
   Table why{.id = "why",
             .title = "Why",
             .columns = {{.name = "at " + short_count(sizes.back())}, {.name = "right", .format = kShare}, {.name = "95 % interval"},
-                        {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare},
+                        {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare}, {.name = "binding", .format = kShare},
                         {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}},
             .rows = {}};
   std::vector<Cell> answers{"answers"};
   for (const double n : sizes) {
-    const Json* row = rows.row(arm, rows.rules(arm).front(), n);
+    const Json* row = rows.row(panel, rows.rules(panel).front(), n);
     const auto asked = row ? number_at(*row, "answers") : std::nullopt;
     answers.push_back(asked ? Cell(*asked, count(*asked)) : Cell());
   }
-  for (const Rule& rule : rows.rules(arm)) {
+  for (const Rule& rule : rows.rules(panel)) {
     std::vector<Cell> cells{rule.short_name()};
     for (const double n : sizes) {
-      const Json* row = rows.row(arm, rule, n);
+      const Json* row = rows.row(panel, rule, n);
       cells.push_back(row ? Cell(number_at(*row, "accuracy")) : Cell());
     }
     right.rows.push_back(std::move(cells));
-    const Json* row = rows.row(arm, rule, sizes.back());
+    const Json* row = rows.row(panel, rule, sizes.back());
     if (!row) continue;
     why.rows.push_back({rule.short_name(), number_at(*row, "accuracy"),
                         fmt::format("{} to {}", share_of(*row, "accuracy_low"), share_of(*row, "accuracy_high")),
-                        number_at(*row, "dispersion"), number_at(*row, "ranking"), number_at(*row, "averaging"),
+                        number_at(*row, "dispersion"), number_at(*row, "ranking"), number_at(*row, "binding"), number_at(*row, "averaging"),
                         number_at(*row, "right_weight")});
   }
   right.rows.push_back(std::move(answers));
-  return {"arm-" + as_file_name(arm),
-          fmt::format("Arm {}: right answers (chance {})", arm, percent(rows.chance())),
+  return {"arm-" + as_file_name(panel.name()),
+          fmt::format("Arm {}: right answers (chance {})", panel.name(), percent(rows.chance(panel))),
           "",
-          {{Note{training_words(rows.results(), arm)}}, {std::move(right)}, {std::move(why)}},
+          {{Note{training_words(rows.results(), panel.arm)}}, {std::move(right)}, {std::move(why)}},
           /*brief=*/true,
           /*page=*/false};
 }
 
 constexpr const char* kWhyNote =
-    "dispersion: hard attention on the same weights is right and the normalizer wrong; ranking: both are wrong; averaging: the normalizer is "
-    "right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
+    "dispersion: hard attention on the same weights is right and the normalizer wrong; ranking: both are wrong; binding: both are wrong "
+    "though hard attention looks at the right place; averaging: the normalizer is right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
 
-Curve accuracy_curve(const TrainRows& rows, const std::string& arm, const Rule& rule) {
+Curve accuracy_curve(const TrainRows& rows, const Panel& panel, const Rule& rule) {
   Curve curve{.name = rule.name(), .look = rows.look(rule), .points = {}, .format = kShare, .code = true};
   for (const double n : rows.sizes())
-    if (const Json* row = rows.row(arm, rule, n))
+    if (const Json* row = rows.row(panel, rule, n))
       if (const auto value = number_at(*row, "accuracy"))
         curve.points.push_back({n, *value, number_at(*row, "accuracy_low"), number_at(*row, "accuracy_high")});
   return curve;
@@ -196,31 +226,31 @@ Curve accuracy_curve(const TrainRows& rows, const std::string& arm, const Rule& 
 
 Section accuracy_section(const TrainRows& rows) {
   Choice choice{"Arm", Choice::Style::radio, 0, "arm", {}};
-  for (const std::string& arm : rows.arms()) {
-    Chart chart{.title = fmt::format("Accuracy against size, arm {}", arm),
+  for (const Panel& panel : rows.panels()) {
+    Chart chart{.title = fmt::format("Accuracy against size, arm {}", panel.name()),
                 .subtitle = fmt::format("Share of right answers of {}, trained on at most {} items: {}. Bands are 95\u00a0% intervals.",
-                                        rows.task(), count(rows.trained()), training_words(rows.results(), arm)),
+                                        rows.task(), count(rows.trained()), training_words(rows.results(), panel.arm)),
                 .across = counts_axis("items", "n", rows.sizes()),
                 .up = share_axis("accuracy"),
                 .curves = {},
                 .reference = Reference{.name = "chance", .points = {}}};
-    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(), {}, {}});
-    std::vector<Rule> rules = rows.rules(arm);
+    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(panel), {}, {}});
+    std::vector<Rule> rules = rows.rules(panel);
     std::stable_partition(rules.begin(), rules.end(), [](const Rule& rule) { return family_of(rule.text) == kHard; });
-    for (const Rule& rule : rules) chart.curves.push_back(accuracy_curve(rows, arm, rule));
-    chart.figure = "accuracy" + (arm == rows.arms().front() ? "" : "-" + as_file_name(arm));
+    for (const Rule& rule : rules) chart.curves.push_back(accuracy_curve(rows, panel, rule));
+    chart.figure = "accuracy" + (panel == rows.panels().front() ? "" : "-" + as_file_name(panel.name()));
     chart.id = chart.figure + "-chart";
-    choice.options.push_back({arm, {{std::move(chart)}}});
+    choice.options.push_back({panel.name(), {{std::move(chart)}}});
   }
   return {"accuracy", "Accuracy against size", "The same weights serve every normalizer of an arm. All arms are tested on the same sequences.",
           {{std::move(choice)}}};
 }
 
-Bars failure_bars(const TrainRows& rows, const std::string& arm, const Rule& rule) {
+Bars failure_bars(const TrainRows& rows, const Panel& panel, const Rule& rule) {
   std::map<double, Outcomes> by_size;
   for (const Json& row : rows.results().at("results"))
-    if (row.at("arm") == arm && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
-  Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), arm),
+    if (panel_of(row) == panel && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
+  Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), panel.name()),
             .subtitle = "Hard attention on the same weights splits the answers.",
             .described = {}, .legend = {}, .across = share_axis("share of answers"), .beside = {}, .bars = {}, .mark = {}};
   add_outcomes(bars, by_size);
@@ -229,22 +259,23 @@ Bars failure_bars(const TrainRows& rows, const std::string& arm, const Rule& rul
 
 Section failure_section(const TrainRows& rows) {
   Choice arms{"Arm", Choice::Style::select, 0, "", {}};
-  for (const std::string& arm : rows.arms()) {
+  for (const Panel& panel : rows.panels()) {
     Choice rules{"Normalizer", Choice::Style::select, 0, "failing", {}};
-    for (const Rule& rule : rows.rules(arm)) {
+    for (const Rule& rule : rows.rules(panel)) {
       if (family_of(rule.text) == kHard) continue;
-      Bars bars = failure_bars(rows, arm, rule);
+      Bars bars = failure_bars(rows, panel, rule);
       if (bars.bars.empty()) continue;
-      const bool first = arm == rows.arms().front() && rules.options.empty();
+      const bool first = panel == rows.panels().front() && rules.options.empty();
       bars.id = "failure-bars";
       bars.figure = first ? "failure" : "";
       rules.options.push_back({rule.name(), {{std::move(bars), first ? 0 : 2, "why other arms and normalizers fail"}}});
     }
-    if (!rules.options.empty()) arms.options.push_back({arm, {{std::move(rules)}}});
+    if (!rules.options.empty()) arms.options.push_back({panel.name(), {{std::move(rules)}}});
   }
   return {"failure", "Why it fails",
           "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight was dispersed. "
-          "Where both are wrong, the scores rank a wrong place first. Where only the normalizer is right, averaging helped.",
+          "Where both are wrong, the scores rank a wrong place first, or the place is found and what stands there is read wrongly: binding. "
+          "Where only the normalizer is right, averaging helped.",
           {{std::move(arms)}}};
 }
 
@@ -254,82 +285,51 @@ Section heads_section(const TrainRows& rows) {
               .title = "Heads that see everything, at the asked places",
               .columns = {{.name = "arm", .code = true}, {.name = "normalizer", .code = true}, {.name = "n", .format = kCount},
                           {.name = "layer", .format = kCount}, {.name = "head", .format = kCount}, {.name = "entropy", .format = fixed_to(3)},
-                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)}},
+                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)},
+                          {.name = "failures fixed", .format = kShare}},
               .rows = {}, .tall = true,
               .filters = {"arm", "normalizer"}};
-  for (const std::string& arm : rows.arms())
-    for (const Rule& rule : rows.rules(arm))
+  for (const Panel& panel : rows.panels())
+    for (const Rule& rule : rows.rules(panel))
       for (const double n : rows.sizes()) {
         struct Sum {
-          double entropy = 0.0, peak = 0.0, right = 0.0, seeds = 0.0, with_place = 0.0;
+          double entropy = 0.0, peak = 0.0, right = 0.0, seeds = 0.0, with_place = 0.0, fixed = 0.0, wrong = 0.0;
         };
         std::map<std::pair<double, double>, Sum> sums;  // by layer and head
         for (const Json& row : rows.results().at("results")) {
-          if (row.at("arm") != arm || row.at("n") != n || rule_of(row) != rule) continue;
+          if (panel_of(row) != panel || row.at("n") != n || rule_of(row) != rule) continue;
           for (const Json& head : row.at("heads")) {
             Sum& sum = sums[{head.at("layer").get<double>(), head.at("head").get<double>()}];
             sum.entropy += number_at(head, "entropy").value_or(0.0);
             sum.peak += number_at(head, "peak_weight").value_or(0.0);
             sum.seeds += 1.0;
             if (const auto right = number_at(head, "right_weight")) sum.right += *right, sum.with_place += 1.0;
+            if (const auto fixed = number_at(head, "fixed"))
+              sum.fixed += *fixed, sum.wrong += row.at("hard_right_rule_wrong").get<double>() + row.at("hard_wrong_rule_wrong").get<double>();
           }
         }
         for (const auto& [at, sum] : sums)
-          table.rows.push_back({arm, rule.name(), n, at.first, at.second, sum.entropy / sum.seeds, sum.peak / sum.seeds,
-                                sum.with_place > 0.0 ? Cell(sum.right / sum.with_place) : Cell()});
+          table.rows.push_back({panel.name(), rule.name(), n, at.first, at.second, sum.entropy / sum.seeds, sum.peak / sum.seeds,
+                                sum.with_place > 0.0 ? Cell(sum.right / sum.with_place) : Cell(),
+                                sum.wrong > 0.0 ? Cell(sum.fixed / sum.wrong) : Cell()});
       }
-  return {"heads", "By layer and head", "Entropy in nats, the largest weight, and the weight on the place of the answer; means over questions and seeds.",
+  return {"heads", "By layer and head", "Entropy in nats, the largest weight, and the weight on the place of the answer; means over questions and seeds. "
+          "Failures fixed: share of the wrong answers that hard attention in this head alone makes right.",
           {{std::move(table), 1, "numbers by layer and head"}}};
 }
 
 Section numbers_section(const TrainRows& rows) {
   const Json& summary = rows.results().at("summary");
   Table table = fields_table({.id = "all-rows", .title = "All numbers", .columns = {}, .rows = {}, .tall = true}, summary,
-                             {{"arm", {.name = "arm", .code = true}}, {"normalizer", {.name = "normalizer", .code = true}},
+                             {{"arm", {.name = "arm", .code = true}}, {"subtask", {.name = "task"}}, {"normalizer", {.name = "normalizer", .code = true}},
                               {"n", {.name = "n", .format = kCount}}, {"seeds", {.name = "seeds", .format = kCount}},
                               {"answers", {.name = "answers", .format = kCount}}, {"accuracy", {.name = "accuracy", .format = kShare}},
                               {"accuracy_low", {.name = "accuracy low", .format = kShare}}, {"accuracy_high", {.name = "accuracy high", .format = kShare}},
                               {"dispersion", {.name = "dispersion", .format = kShare}}, {"ranking", {.name = "ranking", .format = kShare}},
+                              {"binding", {.name = "binding", .format = kShare}},
                               {"averaging", {.name = "averaging", .format = kShare}}, {"right_weight", {.name = "weight on right", .format = fixed_to(3)}}});
-  for (std::size_t i = 0; i < summary.size(); ++i) table.rows[i][1] = rule_of(summary[i]).name();
+  for (std::size_t i = 0; i < summary.size(); ++i) table.rows[i][2] = rule_of(summary[i]).name();
   return {"numbers", "All numbers", "", {{std::move(table)}}};
-}
-
-Section training_section(const TrainRows& rows) {
-  Table table{.id = "all-models",
-              .title = "Trained models",
-              .columns = {{.name = "arm", .code = true}, {.name = "seed", .format = kCount}, {.name = "file", .code = true},
-                          {.name = "parameters", .format = kCount}, {.name = "steps", .format = kCount}, {.name = "places read", .format = kCount},
-                          {.name = "last loss", .format = fixed_to(4)}, {.name = "normalizer of the last layer", .code = true}},
-              .rows = {}};
-  Chart chart{.title = "Loss in training",
-              .subtitle = "Mean cross-entropy of an answer, first seed of each arm.",
-              .across = {}, .up = {}, .curves = {},
-              .id = "loss-chart"};
-  std::vector<std::string> drawn;
-  std::vector<double> losses;
-  double steps = 1.0;
-  for (const Json& model : rows.results().at("models")) {
-    const std::string arm = text_at(model, "arm");
-    const Json& normalizers = model.at("normalizers");
-    table.rows.push_back({arm, number_at(model, "seed"), text_at(model, "file"), number_at(model, "parameters"), number_at(model, "steps"),
-                          number_at(model, "tokens"), number_at(model, "loss"),
-                          normalizers.empty() ? Cell() : Cell(last_of(normalizers).get<std::string>())});
-    Curve curve{.name = arm, .look = {nth_paint(drawn.size()), ""}, .points = {}, .marker = Marker::none, .format = fixed_to(3), .code = true};
-    for (const Json& point : model.at("loss_curve"))
-      if (const auto loss = number_in(point.at(1)); loss && *loss > 0.0) {
-        curve.points.push_back({point.at(0).get<double>(), *loss, {}, {}});
-        losses.push_back(*loss);
-        steps = std::max(steps, curve.points.back().at);
-      }
-    if (holds(drawn, arm)) continue;
-    drawn.push_back(arm);
-    chart.curves.push_back(std::move(curve));
-  }
-  chart.across = value_axis("steps", 0.0, steps);
-  chart.across.format = kCount;
-  chart.up = decade_axis("loss, nats per answer", losses);
-  return {"training", "How each arm was trained", "", {{std::move(chart)}, {std::move(table)}}};
 }
 
 }  // namespace
@@ -341,16 +341,17 @@ View train_view(const Json& results) {
   const TrainRows rows(results);
   view.label = "training, " + rows.task();
   for (const Json& row : results.at("results")) require_texts(row, {"arm"}), static_cast<void>(size_at(row, "n"));
-  if (rows.arms().empty()) {
+  if (rows.panels().empty()) {
     view.verdict.push_back("These results hold no measurement.");
     return view;
   }
   view.title = fmt::format("{}: trained on at most {} items, tested on up to {}", rows.task(), count(rows.trained()), count(rows.sizes().back()));
   add_verdict(view, rows);
-  for (const std::string& arm : rows.arms()) view.sections.push_back(arm_section(rows, arm));
+  for (const Panel& panel : rows.panels()) view.sections.push_back(arm_section(rows, panel));
   view.sections.back().items.push_back({Note{kWhyNote}});
+  if (!results.at("tables").empty()) view.sections.push_back(tables_section(results));
   for (Section& section : std::vector<Section>{accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows),
-                                               training_section(rows)})
+                                               training_section(results)})
     view.sections.push_back(std::move(section));
   return view;
 }

@@ -10,7 +10,7 @@ namespace sharpmax::train {
 template <class Real>
 Decoder<Real>::Decoder(const DecoderSettings& settings, const TaskShape& task, int threads)
     : s_(settings), task_(task), layout_(settings, task), threads_(threads_for(threads)) {
-  for (std::int64_t i = 0; i < s_.layers; ++i) layers_.emplace_back(s_, threads_);
+  for (std::int64_t i = 0; i < s_.layers; ++i) layers_.emplace_back(s_, i, threads_);
   outputs_.resize(to_size(s_.layers));
 }
 
@@ -35,7 +35,7 @@ void Decoder<Real>::prepare(std::span<const Real> parameters, std::span<Real> gr
   batch_ = &batch;
   parameters_ = parameters.data();
   gradient_ = gradient.empty() ? nullptr : gradient.data();
-  if (s_.local_heads > 0 && turns_.places() < batch.length) turns_ = Turns(2 * batch.length, s_.head_width);
+  if (s_.local_heads_in(0) > 0 && turns_.places() < batch.length) turns_ = Turns(2 * batch.length, s_.head_width);
   embed();
 }
 
@@ -66,13 +66,14 @@ void Decoder<Real>::embed_backward() {
                            gradient_ + batch_->tokens[to_size(r * batch_->slots + slot)] * s_.width);
 }
 
-// Queries, keys and values of layers before `first_projected` are there already.
+// Queries, keys and values of layers before `first_projected` are there already. rule_of(layer): normalizers, see LayerRule.
 template <class Real>
-void Decoder<Real>::run_layers(std::span<const AnyNormalizer> normalizers, std::int64_t first_projected) {
+template <class RuleOf>
+void Decoder<Real>::run_layers(const RuleOf& rule_of, std::int64_t first_projected) {
   for (std::int64_t i = 0; i < s_.layers; ++i) {
     Layer<Real>& layer = layers_[to_size(i)];
     if (i >= first_projected) layer.project_in(weights_of(i), turns_, shape_of(i), input_of(i));
-    outputs_[to_size(i)] = layer.finish(weights_of(i), normalizers[to_size(i)], input_of(i));
+    outputs_[to_size(i)] = layer.finish(weights_of(i), rule_of(i), input_of(i));
   }
 }
 
@@ -137,7 +138,7 @@ BatchReport Decoder<Real>::measure(std::span<const Real> parameters,
                                    std::span<const AnyNormalizer> normalizers, const Batch& batch) {
   const SerialBlas serial;
   prepare(parameters, {}, batch);
-  run_layers(normalizers, 0);
+  run_layers([&](std::int64_t i) { return normalizers.subspan(to_size(i), 1); }, 0);
   return read_out();
 }
 
@@ -147,13 +148,15 @@ BatchReport Decoder<Real>::learn(std::span<const Real> parameters, std::span<con
                                  std::span<double> d_normalizers) {
   const SerialBlas serial;
   prepare(parameters, gradient, batch);
-  run_layers(normalizers, 0);
+  run_layers([&](std::int64_t i) { return normalizers.subspan(to_size(i), 1); }, 0);
   const BatchReport report = read_out();
   read_out_backward();
   const auto count = static_cast<std::int64_t>(normalizers.front().parameters().size());
   for (std::int64_t i = s_.layers; i-- > 0;) {
     TensorView<double, 2> d_parameters;
-    if (!d_normalizers.empty())
+    if (!d_normalizers.empty() && i < s_.local_layers)
+      std::fill_n(d_normalizers.begin() + i * count * s_.global_heads(), count * s_.global_heads(), 0.0);
+    else if (!d_normalizers.empty())
       d_parameters = {d_normalizers.data() + i * count * s_.global_heads(), {count, s_.global_heads()}};
     d_in_.resize(to_size(batch.sequences * batch.length * s_.width));
     layers_[to_size(i)].backward(weights_of(i), turns_, normalizers[to_size(i)], input_of(i), d_out_.data(),
@@ -164,57 +167,70 @@ BatchReport Decoder<Real>::learn(std::span<const Real> parameters, std::span<con
   return report;
 }
 
-// Attention over values that are 1 at the right place of one question each: what comes out is the weight
-// there.
+// Attention over values that are 1 at the right place of one question each: what comes out is the weight there.
 template <class Real>
-void Decoder<Real>::watch_heads(std::int64_t index, const AnyNormalizer& normalizer,
-                                std::span<HeadSums> sums) const {
-  constexpr std::int64_t kMostTargets = 16;  // of many questions the last ones stand for all
+void Decoder<Real>::watch_run(std::int64_t layer, const HeadRun& run, std::int64_t first, std::int64_t end,
+                              std::span<HeadSums> sums, std::vector<bool>& found) const {
   const Batch& b = *batch_;
-  const std::int64_t targets = std::min(b.asked(), kMostTargets), first = b.asked() - targets;
-  const std::int64_t queries = b.length - b.places[to_size(first)], heads = s_.global_heads();
-  std::vector<Real> marks(to_size(b.sequences * b.length * targets));
+  const std::int64_t targets = end - first, begin = b.places[to_size(first)], places = b.places[to_size(end - 1)] + 1;
   const auto right_of = [&](std::int64_t sequence, std::int64_t t) {
     return static_cast<std::int64_t>(b.right[to_size(sequence * b.asked() + first + t)]);
   };
+  std::vector<Real> marks(to_size(b.sequences * b.length * targets));
   for (std::int64_t i = 0; i < b.sequences; ++i)
     for (std::int64_t t = 0; t < targets; ++t)
       if (right_of(i, t) >= 0) marks[to_size((i * b.length + right_of(i, t)) * targets + t)] = 1;
-  Tensor<Real, 4> out({b.sequences, heads, queries, targets});
-  OwnedStatistics statistics({.entropy = true, .peak_weight = true}, {b.sequences, heads, queries, b.length});
-  layers_[to_size(index)].look(normalizer, queries, {marks.data(), {b.sequences, b.length, targets}}, out,
+  Tensor<Real, 4> out({b.sequences, run.count, places - begin, targets});
+  OwnedStatistics statistics({.entropy = true, .peak_weight = true}, {b.sequences, run.count, places - begin, places});
+  layers_[to_size(layer)].look(run, places, places - begin, {marks.data(), {b.sequences, b.length, targets}}, out,
                                statistics.views());
   for (std::int64_t i = 0; i < b.sequences; ++i) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      HeadSums& sum = sums[to_size(h)];
+    for (std::int64_t h = 0; h < run.count; ++h) {
+      HeadSums& sum = sums[to_size(run.first + h)];
       for (std::int64_t t = 0; t < targets; ++t) {
-        const std::int64_t row = b.places[to_size(first + t)] - b.places[to_size(first)];
+        const std::int64_t row = b.places[to_size(first + t)] - begin;
         sum.entropy += statistics.entropy(i, h, row);
         sum.peak_weight += statistics.peak_weight(i, h, row);
         ++sum.questions;
         if (right_of(i, t) < 0) continue;
-        sum.right_weight += static_cast<double>(out(i, h, row, t));
+        const auto weight = static_cast<double>(out(i, h, row, t));
+        sum.right_weight += weight;
         ++sum.with_place;
+        if (weight > 0.5) found[to_size(i * b.asked() + first + t)] = true;
       }
     }
   }
 }
 
 template <class Real>
-void Decoder<Real>::answer(std::span<const Real> parameters, std::span<const Rule> rules, const Batch& batch,
+void Decoder<Real>::watch_heads(std::int64_t layer, const LayerRule& rule, std::span<HeadSums> sums,
+                                std::vector<bool>& found) const {
+  constexpr std::int64_t kTargets = 16;  // at a time: their marks take memory
+  for (const HeadRun& run : runs_of(rule, s_.global_heads()))
+    for (std::int64_t first = 0; first < batch_->asked(); first += kTargets)
+      watch_run(layer, run, first, std::min(first + kTargets, batch_->asked()), sums, found);
+}
+
+template <class Real>
+void Decoder<Real>::answer(std::span<const Real> parameters, std::span<const Rule> rules, const Batch& batch, Watch watch,
                            const std::function<void(std::size_t, const Answers&)>& answered) {
   const SerialBlas serial;
   prepare(parameters, {}, batch);
   layers_.front().project_in(weights_of(0), turns_, shape_of(0), input_of(0));
+  const auto heads = to_size(s_.global_heads());
   for (std::size_t rule = 0; rule < rules.size(); ++rule) {
-    run_layers(rules[rule], 1);
+    run_layers([&](std::int64_t i) { return std::span<const AnyNormalizer>(rules[rule][to_size(i)]); }, 1);
     Answers answers;
-    answers.heads.resize(to_size(s_.layers * s_.global_heads()));
-    for (std::int64_t i = 0; i < s_.layers && s_.global_heads() > 0; ++i)
-      watch_heads(
-          i, rules[rule][to_size(i)],
-          std::span(answers.heads).subspan(to_size(i * s_.global_heads()), to_size(s_.global_heads())));
-    read_out();
+    answers.found.resize(to_size(batch.sequences * batch.asked()));
+    if (watch == Watch::heads) {
+      answers.heads.resize(to_size(s_.global_layers()) * heads);
+      for (std::int64_t i = 0; i < s_.global_layers(); ++i) {
+        const std::int64_t layer = s_.local_layers + i;
+        watch_heads(layer, rules[rule][to_size(layer)], std::span(answers.heads).subspan(to_size(i) * heads, heads),
+                    answers.found);
+      }
+    }
+    answers.loss = read_out().loss;
     answers.right = right_;
     answered(rule, answers);
   }

@@ -22,11 +22,15 @@ struct HeadSums {
   std::int64_t questions = 0, with_place = 0;  // with_place: those that have a right place
 };
 
-// Right or wrong for every answer of a batch under one normalizer, [sequence, asked].
+// What a batch came to under one rule.
 struct Answers {
-  std::vector<bool> right;
-  std::vector<HeadSums> heads;  // [layer, global head]
+  std::vector<bool> right;  // [sequence, asked]
+  std::vector<bool> found;  // the same: some head has more than half of its weight on the right place
+  double loss = 0.0;        // mean cross-entropy of an answer
+  std::vector<HeadSums> heads;  // [layer that has such, global head]; empty if heads were not watched
 };
+
+enum class Watch { heads, nothing };
 
 template <class Real>
 class Decoder {
@@ -44,10 +48,9 @@ class Decoder {
   BatchReport measure(std::span<const Real> parameters, std::span<const AnyNormalizer> normalizers,
                       const Batch& batch);
 
-  // Answers under several rules (each one normalizer per layer), given one after another. What does not
-  // depend on the rule is computed once.
-  using Rule = std::vector<AnyNormalizer>;
-  void answer(std::span<const Real> parameters, std::span<const Rule> rules, const Batch& batch,
+  // Answers under several rules, given one after another. What does not depend on the rule is computed once.
+  using Rule = std::vector<LayerRule>;  // one per layer; those of local layers are not used
+  void answer(std::span<const Real> parameters, std::span<const Rule> rules, const Batch& batch, Watch watch,
               const std::function<void(std::size_t rule, const Answers&)>& answered);
 
  private:
@@ -57,11 +60,15 @@ class Decoder {
   void prepare(std::span<const Real> parameters, std::span<Real> gradient, const Batch& batch);
   void embed();
   void embed_backward();
-  void run_layers(std::span<const AnyNormalizer> normalizers, std::int64_t first_projected);
+  template <class RuleOf>
+  void run_layers(const RuleOf& rule_of, std::int64_t first_projected);
   std::int64_t row_of(std::int64_t question) const;
   BatchReport read_out();  // leaves the gradient by the logits in logits_
   void read_out_backward();
-  void watch_heads(std::int64_t layer, const AnyNormalizer& normalizer, std::span<HeadSums> sums) const;
+  void watch_heads(std::int64_t layer, const LayerRule& rule, std::span<HeadSums> sums,
+                   std::vector<bool>& found) const;
+  void watch_run(std::int64_t layer, const HeadRun& run, std::int64_t first, std::int64_t end,
+                 std::span<HeadSums> sums, std::vector<bool>& found) const;
 
   DecoderSettings s_;
   TaskShape task_;

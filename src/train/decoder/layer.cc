@@ -77,6 +77,18 @@ Turns::Turns(std::int64_t places, std::int64_t head_width) : places_(places), ha
   }
 }
 
+std::vector<HeadRun> runs_of(std::span<const AnyNormalizer> rule, std::int64_t heads) {
+  if (rule.size() == 1) return {{0, heads, rule.front()}};
+  std::vector<HeadRun> runs;
+  for (std::int64_t head = 0; head < heads; ++head) {
+    if (!runs.empty() && runs.back().normalizer == rule[to_size(head)])
+      ++runs.back().count;
+    else
+      runs.push_back({head, 1, rule[to_size(head)]});
+  }
+  return runs;
+}
+
 // The features of some heads in rows of all heads, [sequence, head, place, feature].
 template <class Real>
 TensorView<Real, 4> Layer<Real>::heads_of(std::vector<Real>& rows, const Heads& heads, std::int64_t places,
@@ -165,11 +177,13 @@ void Layer<Real>::attend_group(const Heads& heads, const AnyNormalizer& normaliz
 }
 
 template <class Real>
-const Real* Layer<Real>::finish(const LayerWeights<Real>& w, const AnyNormalizer& normalizer, const Real* x) {
+const Real* Layer<Real>::finish(const LayerWeights<Real>& w, std::span<const AnyNormalizer> rule,
+                                const Real* x) {
   const std::int64_t queries = shape_.query_rows();
   attended_.resize(to_size(queries * inner()));
   attend_group(local(), Softmax{});
-  attend_group(global(), normalizer);
+  for (const HeadRun& run : runs_of(rule, global().count))
+    attend_group({global().first + run.first, run.count}, run.normalizer);
   middle_.resize(to_size(queries * s_.width));
   gather_tail(x, middle_.data());
   product(threads_, Matrix<const Real>(attended_.data(), queries, inner()),
@@ -291,21 +305,24 @@ void Layer<Real>::backward(const LayerWeights<Real>& w, const Turns& turns, cons
 }
 
 template <class Real>
-void Layer<Real>::look(const AnyNormalizer& normalizer, std::int64_t queries,
+void Layer<Real>::look(const HeadRun& run, std::int64_t places, std::int64_t queries,
                        TensorView<const Real, 3> values, TensorView<Real, 4> out,
                        const RowStatistics& statistics) const {
-  const Heads heads = global();
+  const Heads heads = {global().first + run.first, run.count};
   auto& self = const_cast<Layer&>(*this);
   AttentionRequest request = request_of(heads);
-  const std::int64_t skipped = shape_.queries - queries;
+  const std::int64_t skipped = shape_.queries - (shape_.places - places) - queries;
+  request.key = TensorView<const Real, 4>(
+      self.key_value_.data() + heads.first * s_.head_width, {shape_.sequences, heads.count, places, s_.head_width},
+      {shape_.places * 2 * inner(), s_.head_width, 2 * inner(), 1});
   request.query =
       TensorView<const Real, 4>(self.query_.data() + skipped * inner() + heads.first * s_.head_width,
                                 {shape_.sequences, heads.count, queries, s_.head_width},
                                 {shape_.queries * inner(), s_.head_width, inner(), 1});
   request.value =
-      TensorView<const Real, 4>(values.data, {values.shape[0], heads.count, values.shape[1], values.shape[2]},
+      TensorView<const Real, 4>(values.data, {values.shape[0], heads.count, places, values.shape[2]},
                                 {values.strides[0], 0, values.strides[1], values.strides[2]});
-  attend(request, normalizer, out, &statistics, {.threads = threads_});
+  attend(request, run.normalizer, out, &statistics, {.threads = threads_});
 }
 
 template class Layer<float>;

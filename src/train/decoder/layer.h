@@ -74,24 +74,38 @@ struct LayerShape {
   std::int64_t query_rows() const noexcept { return sequences * queries; }
 };
 
+// Normalizers of the heads of a layer that see everything: one for all of them, or one per head.
+using LayerRule = std::vector<AnyNormalizer>;
+
+// Neighbors among those heads that one call of attend() serves.
+struct HeadRun {
+  std::int64_t first = 0, count = 0;
+  AnyNormalizer normalizer;
+};
+std::vector<HeadRun> runs_of(std::span<const AnyNormalizer> rule, std::int64_t heads);
+
 template <class Real>
 class Layer {
  public:
-  Layer(const DecoderSettings& settings, int threads) : s_(settings), threads_(threads) {}
+  // The layer with this index.
+  Layer(const DecoderSettings& settings, std::int64_t index, int threads) : s_(settings), threads_(threads) {
+    s_.local_heads = settings.local_heads_in(index);
+  }
 
   // x: [sequence, place, width]. Prepares queries, keys and values; the normalizer does not matter yet.
   void project_in(const LayerWeights<Real>& weights, const Turns& turns, LayerShape shape, const Real* x);
-  // The rest: [sequence, query, width], valid until the next call.
-  const Real* finish(const LayerWeights<Real>& weights, const AnyNormalizer& normalizer, const Real* x);
+  // The rest: [sequence, query, width], valid until the next call. rule: see LayerRule; before backward() it has one
+  // normalizer.
+  const Real* finish(const LayerWeights<Real>& weights, std::span<const AnyNormalizer> rule, const Real* x);
 
   // d_out: [sequence, query, width]. d_x: [sequence, place, width], overwritten. d_parameters: [parameter,
   // global head].
   void backward(const LayerWeights<Real>& weights, const Turns& turns, const AnyNormalizer& normalizer,
                 const Real* x, const Real* d_out, Real* d_x, TensorView<double, 2> d_parameters);
 
-  // Attention of the global heads at the last queries over values of the caller's, with its statistics.
-  // values: [sequence, place, targets]; out: [sequence, global head, query, targets].
-  void look(const AnyNormalizer& normalizer, std::int64_t queries, TensorView<const Real, 3> values,
+  // Attention of some global heads at the last `queries` of the first `places` places over values of the caller's, with
+  // its statistics. values: [sequence, place, target], of all places; out: [sequence, head of the run, query, target].
+  void look(const HeadRun& run, std::int64_t places, std::int64_t queries, TensorView<const Real, 3> values,
             TensorView<Real, 4> out, const RowStatistics& statistics) const;
 
  private:

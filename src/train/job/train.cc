@@ -161,7 +161,9 @@ Json to_json(const TrainResult& result) {
   json["testing_seconds"] = result.testing_seconds;
   json["settings"] = train::settings_json(result.settings);
   json["chance"] = result.chance;
+  json["subtasks"] = json_of(result.subtasks);
   json["models"] = json_of(result.models);
+  json["tables"] = json_of(result.tables);
   json["summary"] = json_of(result.summary);
   json["results"] = json_of(result.results);
   return json;
@@ -174,7 +176,9 @@ TrainResult train_result(const Json& json) {
     read_json(results.at("testing_seconds"), result.testing_seconds);
     result.settings = train::settings_in(results.at("settings"));
     read_json(results.at("chance"), result.chance);
+    read_json(results.at("subtasks"), result.subtasks);
     read_json(results.at("models"), result.models);
+    read_json(results.at("tables"), result.tables);
     read_json(results.at("summary"), result.summary);
     read_json(results.at("results"), result.results);
     return result;

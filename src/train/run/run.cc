@@ -26,18 +26,20 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 // The normalizer of the training first, with what it learned; then those of the test, except itself if it
-// learned nothing.
+// learned nothing; then the table that was chosen.
 std::vector<TestedRule> rules_of(const Trained& trained, const RunSettings& settings) {
   const Arm& arm = trained.plan.arm;
   const std::string& last = arm.later.empty() ? arm.normalizer : arm.later;
-  std::vector<TestedRule> rules = {{last, true, trained.normalizers}};
+  std::vector<TestedRule> rules = {{last, true, rule_of_layers(trained.normalizers)}};
   for (const std::string& text : settings.test.normalizers) {
     const AnyNormalizer normalizer = AnyNormalizer::parse(text);
     const bool same = std::all_of(trained.normalizers.begin(), trained.normalizers.end(),
                                   [&](const AnyNormalizer& own) { return own == normalizer; });
     if (!same)
-      rules.push_back({text, false, std::vector<AnyNormalizer>(trained.normalizers.size(), normalizer)});
+      rules.push_back(
+          {text, false, rule_of_layers(std::vector<AnyNormalizer>(trained.normalizers.size(), normalizer))});
   }
+  if (trained.table) rules.push_back({kPerHead, false, rule_of_table(trained.table->heads, settings.decoder)});
   return rules;
 }
 
@@ -55,9 +57,13 @@ std::vector<TrainMeasurement> load_tested(const std::filesystem::path& path) {
 
 // Places that are read in a test.
 double test_cost(const Task& task, std::int64_t n, const TestSettings& test) {
-  const auto places = task.places(n, Asking::test);
-  return static_cast<double>(answers_at(n, test)) / static_cast<double>(places.size()) *
-         static_cast<double>(places.back() + 1);
+  double cost = 0.0;
+  for (const Task* one : task.subtasks()) {
+    const auto places = one->places(n, Asking::test);
+    cost += static_cast<double>(answers_at(n, test)) / static_cast<double>(places.size()) *
+            static_cast<double>(places.back() + 1);
+  }
+  return cost;
 }
 
 class Testing {
@@ -109,7 +115,10 @@ class Testing {
 
   void test(const Trained& trained, std::int64_t n) const {
     const std::vector<TestedRule> rules = rules_of(trained, settings_);
-    EvaluationRequest request{.task = task_.get(),
+    const std::vector<const Task*> subtasks = task_->subtasks();
+    std::vector<TrainMeasurement> measurements;
+    double finished = 0.0;
+    EvaluationRequest request{.task = nullptr,
                               .decoder = settings_.decoder,
                               .size = n,
                               .answers = answers_at(n, settings_.test),
@@ -118,9 +127,14 @@ class Testing {
     request.progress = [&](double share) {
       if (options_.progress)
         options_.progress(fmt::format("testing: {} items, arm {}, {:.0f} %", grouped(n), trained.model.arm,
-                                      100.0 * (done_ + share * cost(n)) / total_));
+                                      100.0 * (done_ + (finished + share) / static_cast<double>(subtasks.size()) * cost(n)) / total_));
     };
-    std::vector<TrainMeasurement> measurements = evaluate(trained.parameters, request);
+    for (const Task* task : subtasks) {
+      request.task = task;
+      for (TrainMeasurement& measurement : evaluate(trained.parameters, request))
+        measurements.push_back(std::move(measurement));
+      finished += 1.0;
+    }
     for (TrainMeasurement& measurement : measurements) {
       measurement.arm = trained.model.arm;
       measurement.seed = trained.model.seed;
@@ -159,7 +173,7 @@ double largest_right_weight(const TrainMeasurement& m) {
 Directory::Directory(const std::filesystem::path& root, const RunSettings& settings, Existing existing)
     : RunDirectory(root,
                    {.settings = begun_with(settings),
-                    .folders = {"checkpoints", "models", "tested"},
+                    .folders = {"checkpoints", "models", "chosen", "tested"},
                     .engine = engine_of(blas_description())},
                    existing),
       RunFiles(root) {
@@ -179,7 +193,8 @@ PiecesByKind run_pieces(const RunSettings& settings, const RunFiles& files) {
                         .cost = static_cast<double>(Course(settings.optimizer, arm).steps()),
                         .file = model / "config.json",
                         .before = {files.checkpoint(arm.name, seed), model / "model.safetensors",
-                                   model / "tokenizer.json", model / "normalizers.json"}});
+                                   model / "tokenizer.json", model / "normalizers.json",
+                                   files.chosen(arm.name, seed), model / kPerHeadFile}});
       for (const std::int64_t n : settings.test.sizes)
         tests.push_back({.name = fmt::format("test-{}-{}-{}", arm.name, seed, n),
                          .cost = test_cost(*task, n, settings.test),
@@ -195,6 +210,9 @@ std::filesystem::path RunFiles::checkpoint(const std::string& arm, std::uint64_t
 std::filesystem::path RunFiles::model(const std::string& arm, std::uint64_t seed) const {
   return root_ / "models" / fmt::format("{}-{}", arm, seed);
 }
+std::filesystem::path RunFiles::chosen(const std::string& arm, std::uint64_t seed) const {
+  return root_ / "chosen" / fmt::format("{}-{}.json", arm, seed);
+}
 std::filesystem::path RunFiles::tested(const std::string& arm, std::uint64_t seed, std::int64_t n) const {
   return root_ / "tested" / fmt::format("{}-{}-{}.json", arm, seed, n);
 }
@@ -203,11 +221,11 @@ std::vector<TrainSummary> summary_of(const std::vector<TrainMeasurement>& result
   std::vector<TrainSummary> all;
   for (const TrainMeasurement& first : results) {
     const auto same = [&](const auto& other) {
-      return other.arm == first.arm && other.normalizer == first.normalizer && other.own == first.own &&
-             other.n == first.n;
+      return other.arm == first.arm && other.subtask == first.subtask && other.normalizer == first.normalizer &&
+             other.own == first.own && other.n == first.n;
     };
     if (std::any_of(all.begin(), all.end(), same)) continue;
-    TrainSummary sum{.arm = first.arm, .normalizer = first.normalizer, .own = first.own, .n = first.n};
+    TrainSummary sum{.arm = first.arm, .subtask = first.subtask, .normalizer = first.normalizer, .own = first.own, .n = first.n};
     std::vector<double> accuracies, weights;
     for (const TrainMeasurement& m : results) {
       if (!same(m)) continue;
@@ -216,7 +234,8 @@ std::vector<TrainSummary> summary_of(const std::vector<TrainMeasurement>& result
       accuracies.push_back(m.accuracy);
       weights.push_back(largest_right_weight(m));
       sum.dispersion += static_cast<double>(m.hard_right_rule_wrong) / answers;
-      sum.ranking += static_cast<double>(m.hard_wrong_rule_wrong) / answers;
+      sum.ranking += static_cast<double>(m.hard_wrong_rule_wrong - m.binding) / answers;
+      sum.binding += static_cast<double>(m.binding) / answers;
       sum.averaging += static_cast<double>(m.hard_wrong_rule_right) / answers;
     }
     sum.seeds = static_cast<std::int64_t>(accuracies.size());
@@ -225,7 +244,7 @@ std::vector<TrainSummary> summary_of(const std::vector<TrainMeasurement>& result
     sum.accuracy = mean_of(accuracies);
     sum.accuracy_low = interval.low;
     sum.accuracy_high = interval.high;
-    for (double* share : {&sum.dispersion, &sum.ranking, &sum.averaging})
+    for (double* share : {&sum.dispersion, &sum.ranking, &sum.binding, &sum.averaging})
       *share /= static_cast<double>(sum.seeds);
     sum.right_weight = mean_of(weights);
     all.push_back(std::move(sum));
@@ -235,8 +254,12 @@ std::vector<TrainSummary> summary_of(const std::vector<TrainMeasurement>& result
 
 TrainResult run(const RunSettings& settings, const Directory& directory, const RunOptions& options) {
   TrainResult result{.settings = settings};
-  const TaskShape shape = task_kind(settings.task.task).make(settings.task)->shape();
-  result.chance = std::pow(1.0 / static_cast<double>(shape.classes), static_cast<double>(shape.parts));
+  const auto task = task_kind(settings.task.task).make(settings.task);
+  const std::vector<const Task*> subtasks = task->subtasks();
+  for (const Task* one : subtasks) {
+    result.chance += one->chance() / static_cast<double>(subtasks.size());
+    if (!one->subtask().empty()) result.subtasks.push_back({std::string(one->subtask()), one->chance()});
+  }
   ModelTraining training(settings, directory, options);
   Testing testing(settings, directory, options);
   std::vector<Trained> models;
@@ -256,7 +279,10 @@ TrainResult run(const RunSettings& settings, const Directory& directory, const R
     wait_for_others();
   }
   result.results = testing.measurements(models);
-  for (const Trained& one : models) result.models.push_back(one.model);
+  for (const Trained& one : models) {
+    result.models.push_back(one.model);
+    if (one.table) result.tables.push_back(*one.table);
+  }
   result.summary = summary_of(result.results);
   return result;
 }

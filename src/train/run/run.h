@@ -4,6 +4,7 @@
 //   run.json                              the settings; written first
 //   checkpoints/ARM-SEED.safetensors      every few seconds, at an interrupt, if a loss diverges, and at the end
 //   models/ARM-SEED/                      the trained model: see save_model
+//   chosen/ARM-SEED.json                  its table of normalizers per head, if asked for; written before the model
 //   tested/ARM-SEED-N.json                one model at one size
 //
 // A model to train and a test of one model at one size are the pieces that processes share: sweep/deal.h.
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ class RunFiles {
 
   std::filesystem::path checkpoint(const std::string& arm, std::uint64_t seed) const;
   std::filesystem::path model(const std::string& arm, std::uint64_t seed) const;
+  std::filesystem::path chosen(const std::string& arm, std::uint64_t seed) const;
   std::filesystem::path tested(const std::string& arm, std::uint64_t seed, std::int64_t n) const;
 
  private:
@@ -67,6 +70,7 @@ struct Trained {
   TrainedModel model;
   std::vector<float> parameters;
   std::vector<AnyNormalizer> normalizers;  // one per layer
+  std::optional<ChosenTable> table;
 };
 
 class ModelTraining {

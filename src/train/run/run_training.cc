@@ -6,11 +6,15 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/numbers.h"
 #include "base/threads.h"
+#include "job/json_members.h"
+#include "job/saved_results.h"
 #include "learning/kernels.h"
+#include "storage/files.h"
 
 namespace sharpmax::train {
 
@@ -23,6 +27,8 @@ inline double seconds_past(Clock::time_point begin) {
 struct ModelJob {
   TrainingPlan plan;
   std::int64_t steps = 0;
+  bool per_head = false;                // whether a table of normalizers is chosen, and
+  std::vector<std::string> candidates;  // of which
 };
 
 // Steps of all models, told to the listener now and then.
@@ -43,6 +49,11 @@ class StepMeter {
                           duration((total_ - done_) / speed)));
   }
 
+  void say(const std::string& line) {
+    const std::lock_guard guard(mutex_);
+    if (listener_) listener_(line);
+  }
+
  private:
   static constexpr double kSeconds = 0.1;
   double before_, done_, total_;
@@ -58,8 +69,22 @@ std::vector<ModelJob> jobs_of(const RunSettings& settings) {
   for (const Arm& arm : settings.arms)
     for (const std::uint64_t seed : settings.seeds)
       jobs.push_back({.plan = {settings.task, settings.decoder, settings.optimizer, arm, seed},
-                      .steps = Course(settings.optimizer, arm).steps()});
+                      .steps = Course(settings.optimizer, arm).steps(),
+                      .per_head = settings.test.per_head,
+                      .candidates = settings.test.normalizers});
   return jobs;
+}
+
+// A file that this run wrote before it was killed.
+ChosenTable load_chosen(const std::filesystem::path& path) {
+  ChosenTable table;
+  try {
+    read_json(parse_json(read_text(path), path.string()), table);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::bad_file, fmt::format("{}: not a table of normalizers per head: {}; delete it to choose again",
+                                                 path.string(), error.what()));
+  }
+  return table;
 }
 
 // Nothing if the training has not begun.
@@ -94,9 +119,39 @@ class Training {
   }
   double seconds_since_save() const { return seconds_past(saved_at_); }
 
+  // Chooses a normalizer per head, if the run does, and keeps it.
+  void choose_table(int threads, StepMeter* meter) {
+    if (!job_.per_head) return;
+    const TrainingPlan& plan = job_.plan;
+    const auto task = task_kind(plan.task.task).make(plan.task);
+    ChoiceRequest request{.task = task.get(),
+                          .decoder = plan.decoder,
+                          .sizes = sizes_to_choose_at(*task, plan.task.largest_size),
+                          .own = trainer_.normalizers(),
+                          .candidates = job_.candidates,
+                          .threads = threads,
+                          .progress = {}};
+    if (meter)
+      request.progress = [&](std::int64_t trials) {
+        meter->say(fmt::format("choosing a normalizer per head: arm {}, seed {}, {} tables tried", plan.arm.name, plan.seed,
+                               trials));
+      };
+    table_ = choose(trainer_.state().parameters, request);
+    table_->arm = plan.arm.name;
+    table_->seed = plan.seed;
+    write_text(directory_.chosen(plan.arm.name, plan.seed), json_of(*table_).dump() + "\n");
+  }
+  void load_table() {
+    const auto file = directory_.chosen(job_.plan.arm.name, job_.plan.seed);
+    if (job_.per_head && std::filesystem::exists(file))
+      table_ = load_chosen(file);
+    else
+      choose_table(1, nullptr);
+  }
+
   void save_result() const {
     save_model(directory_.model(job_.plan.arm.name, job_.plan.seed), job_.plan, trainer_.state(),
-               trainer_.normalizers());
+               trainer_.normalizers(), table_ ? table_->heads : std::vector<ChosenHead>{});
   }
   Trained result() const {
     const Arm& arm = job_.plan.arm;
@@ -111,7 +166,8 @@ class Training {
                      .tokens = state.tokens,
                      .loss_curve = curve_.points()},
                     state.parameters,
-                    trainer_.normalizers()};
+                    trainer_.normalizers(),
+                    table_};
     const auto& curve = trained.model.loss_curve;
     trained.model.loss = curve.empty() ? std::numeric_limits<double>::quiet_NaN() : curve.back().second;
     for (const AnyNormalizer& normalizer : trained.normalizers)
@@ -125,6 +181,7 @@ class Training {
   learning::LossCurve curve_;
   std::int64_t saved_step_;
   Trainer trainer_;
+  std::optional<ChosenTable> table_;
   Clock::time_point saved_at_ = Clock::now();
 };
 
@@ -146,7 +203,9 @@ void train_one(const ModelJob& job, const Directory& directory, int threads, dou
     throw;
   }
   training.save();
-  if (!given_up) training.save_result();
+  if (given_up) return;
+  training.choose_table(threads, &meter);
+  training.save_result();
 }
 
 struct Standing {
@@ -232,6 +291,7 @@ void ModelTraining::load(std::vector<Trained>& models) const {
     // Without locks, a slower process may have replaced the last checkpoint.
     while (!training.finished()) training.step();
     training.save();
+    training.load_table();
     models[i] = training.result();
   }
 }

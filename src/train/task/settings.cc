@@ -82,9 +82,28 @@ void check_decoder(const DecoderSettings& s) {
   if (s.local_heads > s.heads)
     refuse_settings(fmt::format("{} is more than {}", named("local_heads", std::to_string(s.local_heads)),
                                 named("heads", std::to_string(s.heads))));
-  if (s.local_heads > 0 && s.head_width % 2 != 0)
+  if (s.local_layers >= s.layers)
+    refuse_settings(fmt::format("{} must be below {}: the last layer reads the answer from all places",
+                                named("local_layers", std::to_string(s.local_layers)),
+                                named("layers", std::to_string(s.layers))));
+  if (s.local_heads + s.local_layers > 0 && s.head_width % 2 != 0)
     refuse_settings(fmt::format("{} must be even, because local heads turn pairs of features",
                                 named("head_width", std::to_string(s.head_width))));
+}
+
+// A table per head must have something to be chosen for, sequences to be chosen by, and sizes to be judged at.
+void check_per_head(const RunSettings& run, const Task& task) {
+  const std::int64_t trained = run.task.largest_size, up_to = kChosenUpTo * trained;
+  if (run.decoder.global_heads() < 1)
+    refuse_settings(fmt::format("{}: no head sees everything; {} must be below {}", named("per_head"),
+                                named("local_heads"), named("heads")));
+  if (sizes_to_choose_at(task, trained).empty())
+    refuse_settings(fmt::format("{}: {} has no sequences of {} to {} items to choose by", named("per_head"), run.task.task,
+                                trained, up_to));
+  if (run.test.sizes.back() <= up_to)
+    refuse_settings(fmt::format("{} chooses at sizes up to {}, {} times the trained one, and judges beyond; give a larger one "
+                                "in {}",
+                                named("per_head"), up_to, kChosenUpTo, named("sizes")));
 }
 
 template <class Settings, class Changes>
@@ -126,6 +145,7 @@ RunSettings settings_of(const TrainRequest& request) {
   if (const auto twice = std::adjacent_find(run.test.sizes.begin(), run.test.sizes.end());
       twice != run.test.sizes.end())
     refuse_settings(fmt::format("{}: {} is given twice", named("sizes"), *twice));
+  if (run.test.per_head) check_per_head(run, *task);
   return run;
 }
 

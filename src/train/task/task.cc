@@ -119,6 +119,18 @@ void check_size(const Task& task, const TaskSettings& settings, std::string_view
                        named(field, std::to_string(n)), settings.keys, settings.task, most, named("keys")));
 }
 
+std::vector<std::int64_t> sizes_to_choose_at(const Task& task, std::int64_t trained) {
+  std::vector<std::int64_t> all;
+  if (const std::vector<std::int64_t> known = task.sizes(); !known.empty()) {
+    for (const std::int64_t size : known)
+      if (size >= trained && size <= kChosenUpTo * trained && task.sequences(size, Asking::test) > 0) all.push_back(size);
+    return all;
+  }
+  for (std::int64_t factor = 1; factor <= kChosenUpTo; factor *= 2)
+    if (factor * trained <= task.largest_size()) all.push_back(factor * trained);
+  return all;
+}
+
 void draw_batch(const Task& task, const BatchRequest& request, Batch& batch) {
   const TaskShape shape = task.shape();
   const Asking asking = request.purpose == Purpose::test ? Asking::test : Asking::training;

@@ -86,9 +86,12 @@ struct Sequence {
 
 inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
 
+// A mixture has several tasks over one vocabulary. Training takes them in turn, and each is tested by itself.
 class Task {
  public:
   virtual ~Task() = default;
+  virtual std::string_view subtask() const { return ""; }  // name within a mixture
+  virtual std::vector<const Task*> subtasks() const { return {this}; }
   virtual TaskShape shape() const = 0;
   virtual std::int64_t smallest_size() const { return 1; }
   virtual std::int64_t largest_size() const { return kAnySize; }  // that the vocabulary can fill
@@ -100,6 +103,11 @@ class Task {
   // Places whose number grows with n, which is what a rule that depends on the length must know of the
   // trained size.
   virtual std::int64_t content(std::int64_t n) const { return n; }
+  // Accuracy of a guess.
+  virtual double chance() const {
+    const TaskShape s = shape();
+    return std::pow(1.0 / static_cast<double>(s.classes), static_cast<double>(s.parts));
+  }
   virtual void draw(std::int64_t n, Asking asking, Draw& draw, const Sequence& out) const = 0;
   // A token as a word, and the token that stands for an answer, for tasks with one token per place.
   virtual std::string token_text(std::int32_t token) const { return std::string("t").append(std::to_string(token)); }
@@ -110,6 +118,12 @@ class Task {
 inline std::string key_or_value(std::int64_t token, const TaskSettings& settings) {
   if (token < settings.keys) return std::string("k").append(std::to_string(token));
   return token < settings.keys + settings.values ? std::string("v").append(std::to_string(token - settings.keys)) : "|";
+}
+
+// The task of a training step.
+inline const Task& task_of_step(const Task& task, std::int64_t step) {
+  const std::vector<const Task*> all = task.subtasks();
+  return *all[static_cast<std::size_t>(step) % all.size()];
 }
 
 // A task with a name, and how it is trained and tested if nobody says otherwise.
@@ -133,6 +147,11 @@ const TaskKind& task_kind(std::string_view name);
 // task that CLRS-Text has not.
 bool names_records(std::string_view task);
 const TaskKind& record_task_kind(std::string_view name);
+
+// A table of normalizers per head is chosen at sizes up to so many times the trained one, and judged beyond.
+inline constexpr std::int64_t kChosenUpTo = 4;
+// Sizes to choose at: 1, 2 and 4 times the trained one, of a task that has some sizes only those up to 4 times.
+std::vector<std::int64_t> sizes_to_choose_at(const Task& task, std::int64_t trained);
 
 // Settings with the defaults of the kind in place of zeros, checked. Throws RequestError{bad_argument}.
 TaskSettings complete(const TaskKind& kind, TaskSettings settings);

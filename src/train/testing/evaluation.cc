@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/numbers.h"
+#include "normalizer/of_head.h"
 #include "statistics/significance.h"
 
 namespace sharpmax::train {
@@ -15,7 +16,9 @@ constexpr std::int64_t kPlacesPerBatch = 1 << 14;
 
 struct Counts {
   std::vector<HeadSums> heads;
-  std::vector<bool> right;  // all answers, in order
+  std::vector<bool> right, found;  // all answers, in order: see Answers
+
+  void add(const Answers& answers);
 };
 
 void add(std::vector<HeadSums>& sums, const std::vector<HeadSums>& more) {
@@ -29,8 +32,28 @@ void add(std::vector<HeadSums>& sums, const std::vector<HeadSums>& more) {
   }
 }
 
+void Counts::add(const Answers& answers) {
+  right.insert(right.end(), answers.right.begin(), answers.right.end());
+  found.insert(found.end(), answers.found.begin(), answers.found.end());
+  train::add(heads, answers.heads);
+}
+
+// The rule with hard attention in one head that sees everything; `head` counts layer by layer.
+TableRule with_hard_head(const TableRule& rule, const DecoderSettings& decoder, std::int64_t head) {
+  TableRule changed = rule;
+  const std::int64_t heads = decoder.global_heads();
+  LayerRule& layer = changed[to_size(decoder.local_layers + head / heads)];
+  if (layer.size() == 1) {
+    const AnyNormalizer all = layer.front();
+    layer.clear();
+    for (std::int64_t h = 0; h < heads; ++h) layer.push_back(normalizer_of_head(all, h));
+  }
+  layer[to_size(head % heads)] = Hard{};
+  return changed;
+}
+
 TrainMeasurement measured(const TestedRule& rule, const Counts& counts, const Counts& hard, std::int64_t n,
-                          std::int64_t asked, std::int64_t global_heads) {
+                          std::int64_t asked, const DecoderSettings& decoder) {
   TrainMeasurement m{.normalizer = rule.text, .own = rule.own, .n = n};
   m.answers = static_cast<std::int64_t>(counts.right.size());
   m.sequences = m.answers / asked;
@@ -41,6 +64,7 @@ TrainMeasurement measured(const TestedRule& rule, const Counts& counts, const Co
     (hard_right ? right ? m.hard_right_rule_right : m.hard_right_rule_wrong
      : right    ? m.hard_wrong_rule_right
                 : m.hard_wrong_rule_wrong) += 1;
+    m.binding += !hard_right && !right && hard.found[to_size(i)] ? 1 : 0;
   }
   for (std::int64_t s = 0; s < m.sequences; ++s) {
     const auto begin = counts.right.begin() + s * asked;
@@ -54,11 +78,12 @@ TrainMeasurement measured(const TestedRule& rule, const Counts& counts, const Co
   for (std::size_t i = 0; i < counts.heads.size(); ++i) {
     const HeadSums& sums = counts.heads[i];
     const auto questions = static_cast<double>(sums.questions);
-    m.heads.push_back({.layer = static_cast<std::int64_t>(i) / global_heads,
-                       .head = static_cast<std::int64_t>(i) % global_heads,
+    m.heads.push_back({.layer = decoder.local_layers + static_cast<std::int64_t>(i) / decoder.global_heads(),
+                       .head = static_cast<std::int64_t>(i) % decoder.global_heads(),
                        .entropy = sums.entropy / questions,
                        .peak_weight = sums.peak_weight / questions,
-                       .right_weight = sums.right_weight / static_cast<double>(sums.with_place)});
+                       .right_weight = sums.right_weight / static_cast<double>(sums.with_place),
+                       .fixed = {}});
   }
   return m;
 }
@@ -70,21 +95,35 @@ std::int64_t answers_at(std::int64_t n, const TestSettings& settings) {
   return n <= 1024 ? 4096 : n <= 4096 ? 2048 : 1024;
 }
 
+TableRule rule_of_layers(std::span<const AnyNormalizer> normalizers) {
+  TableRule layers;
+  for (const AnyNormalizer& normalizer : normalizers) layers.push_back({normalizer});
+  return layers;
+}
+
 std::vector<TrainMeasurement> evaluate(std::span<const float> parameters, const EvaluationRequest& request) {
-  const auto hard = std::find_if(request.rules.begin(), request.rules.end(),
-                                 [](const TestedRule& rule) { return rule.text == "hard"; });
-  std::vector<Decoder<float>::Rule> rules;
+  const DecoderSettings& decoder_of = request.decoder;
+  const auto find = [&](auto wanted) {
+    return to_size(std::find_if(request.rules.begin(), request.rules.end(), wanted) - request.rules.begin());
+  };
+  const std::size_t hard = find([](const TestedRule& rule) { return rule.text == "hard"; });
+  const std::size_t own = find([](const TestedRule& rule) { return rule.own; });
+  std::vector<TableRule> rules, by_head;
   for (const TestedRule& rule : request.rules) rules.push_back(rule.layers);
-  const auto hard_at = static_cast<std::size_t>(hard - request.rules.begin());
-  if (hard == request.rules.end()) rules.emplace_back(to_size(request.decoder.layers), AnyNormalizer(Hard{}));
+  if (hard == rules.size())
+    rules.push_back(rule_of_layers(std::vector<AnyNormalizer>(to_size(decoder_of.layers), Hard{})));
+  if (own < request.rules.size())
+    for (std::int64_t h = 0; h < decoder_of.global_layers() * decoder_of.global_heads(); ++h)
+      by_head.push_back(with_hard_head(request.rules[own].layers, decoder_of, h));
+  const bool one_head = by_head.size() == 1;  // then hard attention has been asked already
 
   const std::vector<std::int64_t> places = request.task->places(request.size, Asking::test);
   const auto asked = static_cast<std::int64_t>(places.size()), length = places.back() + 1;
   const std::int64_t sequences =
       std::min((request.answers + asked - 1) / asked, request.task->sequences(request.size, Asking::test));
   const std::int64_t per_batch = std::clamp<std::int64_t>(kPlacesPerBatch / length, 1, sequences);
-  Decoder<float> decoder(request.decoder, request.task->shape(), request.threads);
-  std::vector<Counts> counts(rules.size());
+  Decoder<float> decoder(decoder_of, request.task->shape(), request.threads);
+  std::vector<Counts> counts(rules.size()), counts_by_head(by_head.size());
   Batch batch;
   for (std::int64_t first = 0; first < sequences; first += per_batch) {
     const std::int64_t count = std::min(per_batch, sequences - first);
@@ -96,17 +135,26 @@ std::vector<TrainMeasurement> evaluate(std::span<const float> parameters, const 
                 .count = count,
                 .size = request.size},
                batch);
-    decoder.answer(parameters, rules, batch, [&](std::size_t rule, const Answers& answers) {
-      counts[rule].right.insert(counts[rule].right.end(), answers.right.begin(), answers.right.end());
-      add(counts[rule].heads, answers.heads);
-    });
+    decoder.answer(parameters, rules, batch, Watch::heads,
+                   [&](std::size_t rule, const Answers& answers) { counts[rule].add(answers); });
+    if (!one_head && !by_head.empty())
+      decoder.answer(parameters, by_head, batch, Watch::nothing,
+                     [&](std::size_t head, const Answers& answers) { counts_by_head[head].add(answers); });
     if (request.progress)
       request.progress(static_cast<double>(first + count) / static_cast<double>(sequences));
   }
+  if (one_head) counts_by_head.front() = counts[hard];
   std::vector<TrainMeasurement> all;
-  for (std::size_t i = 0; i < request.rules.size(); ++i)
-    all.push_back(measured(request.rules[i], counts[i], counts[hard_at], request.size, asked,
-                           std::max<std::int64_t>(request.decoder.global_heads(), 1)));
+  for (std::size_t i = 0; i < request.rules.size(); ++i) {
+    all.push_back(measured(request.rules[i], counts[i], counts[hard], request.size, asked, decoder_of));
+    all.back().subtask = request.task->subtask();
+  }
+  for (std::size_t h = 0; h < by_head.size(); ++h) {
+    std::int64_t fixed = 0;
+    for (std::size_t i = 0; i < counts[own].right.size(); ++i)
+      fixed += !counts[own].right[i] && counts_by_head[h].right[i] ? 1 : 0;
+    all[own].heads[h].fixed = fixed;
+  }
   return all;
 }
 

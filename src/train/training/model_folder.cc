@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/numbers.h"
-#include "normalizer/definition.h"
+#include "normalizer/of_head.h"
 #include "storage/files.h"
 #include "storage/safetensors.h"
 #include "train/training/trainer.h"
@@ -87,6 +87,7 @@ Json config_of(const TrainingPlan& plan, const Task& task) {
           {"rope_theta", 10000.0},
           {"max_position_embeddings", task.places(plan.task.largest_size, Asking::training).back() + 1},
           {"local_heads", s.local_heads},
+          {"local_layers", s.local_layers},
           {"local_window", s.window},
           {"tokens_per_place", shape.slots},
           {"tie_word_embeddings", false},
@@ -109,20 +110,11 @@ Json tokenizer_of(const Task& task) {
           {"model", {{"type", "BPE"}, {"ignore_merges", true}, {"vocab", std::move(vocabulary)}, {"merges", Json::array()}}}};
 }
 
-AnyNormalizer of_head(const AnyNormalizer& normalizer, std::size_t head) {
-  std::vector<AnyNormalizer::NamedParameter> named;
-  for (std::size_t i = 0; i < normalizer.parameters().size(); ++i)
-    named.emplace_back(normalizer.definition().parameters[i].name, normalizer.parameters()[i].of_head(head));
-  return AnyNormalizer(normalizer.name(), std::span<const AnyNormalizer::NamedParameter>(named));
-}
-
 // Local heads keep softmax.
-Json table_of(const TrainingPlan& plan, const std::vector<AnyNormalizer>& normalizers) {
+Json table_of(const TrainingPlan& plan, std::span<const ChosenHead> of_heads) {
   Json heads = Json::array();
-  const std::int64_t local = plan.decoder.local_heads;
-  for (std::size_t layer = 0; layer < normalizers.size(); ++layer)
-    for (std::int64_t head = 0; head < plan.decoder.global_heads(); ++head)
-      heads.push_back({{"layer", layer}, {"head", local + head}, {"normalizer", of_head(normalizers[layer], to_size(head)).text()}});
+  for (const ChosenHead& one : of_heads)
+    heads.push_back({{"layer", one.layer}, {"head", plan.decoder.local_heads + one.head}, {"normalizer", one.normalizer}});
   return {{"schema", "sharpmax.normalizers/1"},
           {"model", {{"layers", plan.decoder.layers}, {"heads", plan.decoder.heads}}},
           {"default", "softmax"},
@@ -131,8 +123,16 @@ Json table_of(const TrainingPlan& plan, const std::vector<AnyNormalizer>& normal
 
 }  // namespace
 
+std::vector<ChosenHead> learned_by_head(const DecoderSettings& decoder, std::span<const AnyNormalizer> normalizers) {
+  std::vector<ChosenHead> heads;
+  for (std::int64_t layer = decoder.local_layers; layer < decoder.layers; ++layer)
+    for (std::int64_t head = 0; head < decoder.global_heads(); ++head)
+      heads.push_back({layer, head, normalizer_of_head(normalizers[to_size(layer)], head).text()});
+  return heads;
+}
+
 void save_model(const std::filesystem::path& folder, const TrainingPlan& plan, const TrainingState& state,
-                const std::vector<AnyNormalizer>& normalizers) {
+                const std::vector<AnyNormalizer>& normalizers, std::span<const ChosenHead> chosen) {
   const auto task = task_kind(plan.task.task).make(plan.task);
   const Layout layout(plan.decoder, task->shape());
   std::filesystem::create_directories(folder);
@@ -152,7 +152,8 @@ void save_model(const std::filesystem::path& folder, const TrainingPlan& plan, c
     tensors.add("answer_head.weight", layout.head());
     write_safetensors(folder / "model.safetensors", tensors.views(), {{"format", "pt"}});
   }
-  write_text(folder / "normalizers.json", table_of(plan, normalizers).dump(1) + "\n");
+  write_text(folder / "normalizers.json", table_of(plan, learned_by_head(plan.decoder, normalizers)).dump(1) + "\n");
+  if (!chosen.empty()) write_text(folder / kPerHeadFile, table_of(plan, chosen).dump(1) + "\n");
   write_text(folder / "config.json", config_of(plan, *task).dump(1) + "\n");  // last: a folder with one is whole
 }
 

@@ -153,8 +153,9 @@ void Trainer::check(const StepReport& report) const {
 }
 
 StepReport Trainer::step() {
-  const std::int64_t size = size_of_step(*task_, plan_.task, plan_.seed, state_.step);
-  draw_batch(*task_,
+  const Task& task = task_of_step(*task_, state_.step);
+  const std::int64_t size = size_of_step(task, plan_.task, plan_.seed, state_.step);
+  draw_batch(task,
              {.seed = plan_.seed,
               .purpose = Purpose::training,
               .step = state_.step,

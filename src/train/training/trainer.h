@@ -127,10 +127,15 @@ struct Checkpoint {
 // The plan as JSON in one line.
 std::string plan_text(const TrainingPlan& plan);
 
+inline constexpr const char* kPerHeadFile = "per-head.json";
+
+// Normalizers of a training, one per layer, as those of its heads that see everything.
+std::vector<ChosenHead> learned_by_head(const DecoderSettings& decoder, std::span<const AnyNormalizer> normalizers);
+
 // model.safetensors, config.json, tokenizer.json and normalizers.json: src/model opens it if a place of the task has one
-// token. normalizers: one per layer.
+// token. normalizers: one per layer. chosen: what choose() found, for another table of normalizers; may be empty.
 void save_model(const std::filesystem::path& folder, const TrainingPlan& plan, const TrainingState& state,
-                const std::vector<AnyNormalizer>& normalizers);
+                const std::vector<AnyNormalizer>& normalizers, std::span<const ChosenHead> chosen);
 void save_checkpoint(const std::filesystem::path& path, const TrainingPlan& plan,
                      const Checkpoint& checkpoint);
 Checkpoint load_checkpoint(const std::filesystem::path& path, const TrainingPlan& plan);

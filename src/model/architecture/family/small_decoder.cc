@@ -1,5 +1,5 @@
-// What `sharpmax train` trains: a pre-norm decoder whose first heads turn with the position and see a window, while
-// the others have no positions and see everything. GELU or SwiGLU, no biases but that of the head, which keeps tokens
+// What `sharpmax train` trains: a pre-norm decoder whose first heads, and all heads of its first layers, turn with the
+// position and see a window, while the others have no positions and see everything. GELU or SwiGLU, no biases but that of the head, which keeps tokens
 // that are never an answer out of the answers.
 #include <fmt/format.h>
 
@@ -22,7 +22,9 @@ void complete(Configuration& c, const Settings& settings) {
   if (local < 0 || local > c.heads) refuse(settings, fmt::format("local_heads is {}; there are {} heads", local, c.heads));
   if (c.kv_heads != c.heads)
     refuse(settings, fmt::format("{} heads share {} key heads; each must have its own", c.heads, c.kv_heads));
-  c.local = LocalHeads{local, settings.size_or({"", {"local_window"}}, 8)};
+  const std::int64_t layers = settings.integer({"", {"local_layers"}}).value_or(0);
+  if (layers < 0 || layers > c.layers) refuse(settings, fmt::format("local_layers is {}; there are {} layers", layers, c.layers));
+  c.local = LocalHeads{local, layers, settings.size_or({"", {"local_window"}}, 8)};
   c.gated = c.activation == Activation::silu;
 }
 

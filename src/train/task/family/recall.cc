@@ -56,7 +56,7 @@ const TaskKind& recall() {
       .name = "recall",
       .meaning = "the value of a key among n pairs; key and value are neighbors (MQAR)",
       .defaults = {.keys = 8192, .values = 64, .questions = 16, .least_size = 4, .largest_size = 16},
-      .decoder = {.layers = 2, .width = 128, .heads = 2, .local_heads = 1, .head_width = 128, .window = 2},
+      .decoder = {.layers = 2, .width = 128, .heads = 1, .local_heads = 0, .local_layers = 1, .head_width = 128, .window = 2},
       .steps = 2000,
       .sizes = {16, 64, 256, 1024, 4096},
       .make = [](const TaskSettings& settings) -> std::unique_ptr<Task> {
