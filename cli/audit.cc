@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "job/field_values.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -80,9 +81,11 @@ void exclude(const Given& given, std::string_view form, std::initializer_list<co
 // Fields that only one form respects are refused beside another.
 void check_together(const Given& given) {
   exclude(given, "head", {"all"});
-  exclude(given, "analysis", {"excerpts", "threshold", "sketch", "all", "head", "resume", "block"});
+  exclude(given, "analysis", {"excerpts", "threshold", "sketch", "all", "head", "resume", "block", "directory", "join",
+                              "status", "by_layer", "checkpoint_seconds"});
   exclude(given, "probe",
-          {"text", "text_string", "tokens", "special", "excerpts", "threshold", "sketch", "all", "head", "analysis"});
+          {"text", "text_string", "tokens", "special", "excerpts", "threshold", "sketch", "all", "head", "analysis", "by_layer",
+           "checkpoint_seconds"});
   const auto need = [&](std::string_view form) {
     return [&given, form](const Field& field, const auto&) {
       if (given.contains(field.name) && !given.contains(form)) refuse_pair(field.name, "requires", form);
@@ -102,7 +105,8 @@ const char* const AuditVerb::kFooter =
     "quarter of every length are kept on the way. \"Outside\" leaves the first token\n"
     "out, on which many heads put their weight. With --json FILE results are saved as\n"
     "they come (kept rows in FILE.rows.npz); after an interrupt or a kill, --resume\n"
-    "goes on from there.\n"
+    "goes on from there. With --directory DIR any number of processes share the\n"
+    "excerpts: start them by srun, mpirun or torchrun, or by hand with --join.\n"
     "\n"
     "Examples:\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt\n"
@@ -111,7 +115,9 @@ const char* const AuditVerb::kFooter =
     "  sharpmax audit SmolLM2.gguf --text book.txt --analysis all\n"
     "  sharpmax audit SmolLM2.gguf --probe lookup --lengths 128,512,2048\n"
     "  sharpmax audit SmolLM2.gguf --text book.txt -o report.html\n"
-    "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume";
+    "  sharpmax audit SmolLM2.gguf --text book.txt --json audit.json --resume\n"
+    "  srun -n 8 sharpmax audit SmolLM2.gguf --text book.txt --excerpts 8 \\\n"
+    "      --directory run";
 
 AnalysisRequest AuditVerb::analysis_request() const {
   return {.model = audit.model,
@@ -122,11 +128,12 @@ AnalysisRequest AuditVerb::analysis_request() const {
 }
 
 ProbeRequest AuditVerb::probe_request() const {
-  return {.model = audit.model, .lengths = audit.lengths, .questions = probe, .saving = audit.saving};
+  return {.model = audit.model, .lengths = audit.lengths, .questions = probe, .saving = audit.saving, .sharing = audit.sharing};
 }
 
 void AuditVerb::check(const Given& given) const {
   check_together(given);
+  if (status) return;
   const auto files = [](const auto& request) { return files_of(request, request.saving.overwrite, kAuditSchema); };
   check_pictures(!analysis.analysis.empty() ? files(analysis_request())
                  : !probe.probe.empty()     ? files(probe_request())
@@ -135,6 +142,7 @@ void AuditVerb::check(const Given& given) const {
 }
 
 Outcome AuditVerb::run_by_length(const Caller& caller) {
+  audit = joined(audit, kName);
   check_fields(audit);  // as given
   std::optional<HeadPlace> place;
   if (!head.empty()) {  // a wrong head is known before the work
@@ -142,12 +150,17 @@ Outcome AuditVerb::run_by_length(const Caller& caller) {
     audit.model.opened = model.request().opened;
     place = parse_head(head, model.layers(), model.heads());
   }
-  const bool text_alone = audit.saving.json.empty() && !pictures.wanted() && !caller.reads_results;
+  const bool text_alone =
+      audit.saving.json.empty() && audit.sharing.directory.empty() && !pictures.wanted() && !caller.reads_results;
   if (text_alone) audit.sketch = 0;  // the text does not show them
   return run_form(caller, pictures, audit, audit_model, all ? Rows::all : Rows::first, place);
 }
 
 Outcome AuditVerb::run(const Caller& caller) {
+  if (status) {
+    audit.command = caller.command;
+    return status_outcome(probe.probe.empty() ? status_of(audit) : status_of(probe_request()));
+  }
   if (!analysis.analysis.empty()) return run_form(caller, pictures, analysis_request(), analyze_model);
   if (!probe.probe.empty()) return run_form(caller, pictures, probe_request(), probe_model);
   return run_by_length(caller);

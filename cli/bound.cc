@@ -9,6 +9,7 @@
 
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -40,7 +41,9 @@ const char* const BoundVerb::kFooter =
     "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
     "\n"
     "With a MODEL, the spread of every head is bounded from the weights, under\n"
-    "softmax; --peak is then 0.5 unless it is given.\n"
+    "softmax; --peak is then 0.5 unless it is given. With --directory DIR any number\n"
+    "of processes share the heads: start them by srun, mpirun or torchrun, or by hand\n"
+    "with --join.\n"
     "\n"
     "Examples:\n"
     "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
@@ -56,11 +59,14 @@ ModelBoundRequest BoundVerb::model_request() const {
   return request;
 }
 
+// A process that joins may take the model from the directory.
+bool BoundVerb::is_of_model() const { return !of_model.model.model.empty() || of_model.sharing.join || status; }
+
 void BoundVerb::check(const Given& given) const {
-  if (of_model.model.model.empty()) {
-    if (any_of(given, {"all", "rope_scaling", "rope_base", "threads"}))
-      refuse(fmt::format("{}, {}, {} and {} go with {}; none was given", named("all"), named("rope_scaling"),
-                         named("rope_base"), named("threads"), named("model")));
+  if (status) return;
+  if (!is_of_model()) {
+    for (const char* const field : {"all", "rope_scaling", "rope_base", "threads", "directory", "resume"})
+      if (given.contains(field)) refuse(fmt::format("{} goes with {}; none was given", named(field), named("model")));
     return check_pictures(files_of(spread, spread.file.overwrite, kBoundSchema), pictures);
   }
   if (any_of(given, {"spread", "n", "normalizer", "level"}))
@@ -71,13 +77,14 @@ void BoundVerb::check(const Given& given) const {
 
 Outcome BoundVerb::run(const Caller& caller) {
   Outcome outcome;
-  if (of_model.model.model.empty()) {
+  if (status) return status_outcome(status_of(model_request()));
+  if (!is_of_model()) {
     spread.command = caller.command;
     const BoundResult result = bound(spread, caller.listener);
     outcome.results = to_json(result);
     outcome.text = shown_text(outcome.results, next_of(result));
   } else {
-    ModelBoundRequest request = model_request();
+    ModelBoundRequest request = joined(model_request(), kName);
     request.command = caller.command;
     const ModelBoundResult result = bound_model(request, caller.listener);
     outcome.results = to_json(result);

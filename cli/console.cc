@@ -46,8 +46,7 @@ std::string command_to_resume(const Call& call) {
   const std::string directory = call.told ? call.told->directory : "";
   if (!directory.empty() && !has(call, "--directory")) words.insert(words.end(), {"--directory", directory});
   if (!has(call, "--resume") && !has(call, "--join")) words.push_back("--resume");
-  if (call.words.front() == "retrieve" || call.words.front() == "train")
-    std::erase(words, "--overwrite");  // which would begin again
+  if (!directory.empty()) std::erase(words, "--overwrite");  // which would begin again
   return call.program + quoted_words(words);
 }
 

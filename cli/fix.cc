@@ -6,6 +6,7 @@
 #include "base/in_quotes.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -34,7 +35,8 @@ const char* const FixVerb::kFooter =
     "--for is then tested once on the other part. Unless that shows it to be better,\n"
     "the answer is to leave the model as it is. With --json FILE every finished trial\n"
     "is saved immediately; after an interrupt or a kill, --resume goes on from there\n"
-    "to the same answer.\n"
+    "to the same answer. With --directory DIR any number of processes share the\n"
+    "trials: start them by srun, mpirun or torchrun, or by hand with --join.\n"
     "\n"
     "A RULE is NORMALIZER[@HEADS][;rope=HOW], HEADS all, steepest (the fifth whose\n"
     "entropy grows fastest), sink, local, sharp, dispersing, mixed, layers=A-B, or\n"
@@ -48,6 +50,7 @@ const char* const FixVerb::kFooter =
     "  sharpmax run SmolLM2.gguf --normalizers table.json --prompt \"...\"";
 
 void FixVerb::check(const Given&) const {
+  if (status) return;
   if (pictures.page.ends_with(".json"))
     throw RequestError(ErrorCode::bad_argument,
                        fmt::format("{}: {} writes the report, a page; {} writes the table of normalizers",
@@ -59,6 +62,8 @@ void FixVerb::check(const Given&) const {
 
 Outcome FixVerb::run(const Caller& caller) {
   request.command = caller.command;
+  if (status) return status_outcome(status_of(request));
+  request = joined(request, kName);
   const FixResult result = fix(request, caller.listener);
   Json results = to_json(result);
   write_report_files(pictures, {&results, 1}, caller.listener);

@@ -6,6 +6,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "storage/files.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax::cli {
 namespace {
@@ -121,21 +122,27 @@ const char* const PerplexityVerb::kSummary = "Measure the loss of a model on a t
 const char* const PerplexityVerb::kFooter =
     "The text is cut into chunks of --length tokens, each read from an empty cache.\n"
     "With --json FILE every finished chunk is saved immediately; after an interrupt\n"
-    "or a kill, --resume goes on from there to the same answer.\n"
+    "or a kill, --resume goes on from there to the same answer. With --directory DIR\n"
+    "any number of processes share the chunks: start them by srun, mpirun or\n"
+    "torchrun, or by hand with --join.\n"
     "\n"
     "Examples:\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --length 2048 --tokens 8192\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --normalizer adaptive \\\n"
     "      -o losses.html\n"
     "  sharpmax perplexity SmolLM2.gguf --text book.txt --context 12288 \\\n"
-    "      --rope-scaling ntk:1.5 --json ntk.json --resume";
+    "      --rope-scaling ntk:1.5 --json ntk.json --resume\n"
+    "  srun -n 8 sharpmax perplexity SmolLM2.gguf --text book.txt --directory run";
 
 void PerplexityVerb::check(const Given&) const {
+  if (status) return;
   check_pictures(files_of(request, request.saving.overwrite, kPerplexitySchema), pictures);
 }
 
 Outcome PerplexityVerb::run(const Caller& caller) {
   request.command = caller.command;
+  if (status) return status_outcome(status_of(request));
+  request = joined(request, kName);
   const PerplexityResult result = perplexity(request, caller.listener);
   Json results = to_json(result);
   write_report_files(pictures, {&results, 1}, caller.listener);

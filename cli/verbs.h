@@ -173,7 +173,9 @@ struct PerplexityVerb {
   static constexpr const char* kName = "perplexity";
   static const char* const kSummary;
   static const char* const kFooter;
+  static constexpr bool kSweeps = true;
   PerplexityRequest request;
+  bool status = false;
   ReportFiles pictures;
 
   ModelRequest& model() { return request.model; }
@@ -182,6 +184,7 @@ struct PerplexityVerb {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     PerplexityRequest::each_field(self.request, visit);
+    visit(status_field(), self.status);
     ReportFiles::each_field(self.pictures, visit);
   }
   void check(const Given& given) const;
@@ -193,11 +196,13 @@ struct AuditVerb {
   static constexpr const char* kName = "audit";
   static const char* const kSummary;
   static const char* const kFooter;
+  static constexpr bool kSweeps = true;
   AuditRequest audit;
   AnalysisChoices analysis;
   ProbeQuestions probe;
   bool all = false;
   std::string head;
+  bool status = false;
   ReportFiles pictures;
 
   ModelRequest& model() { return audit.model; }
@@ -208,6 +213,7 @@ struct AuditVerb {
     AuditRequest::each_field(self.audit, visit);
     visit({"all", "", "Results", "Print every head, not only the worst"}, self.all);
     visit(common({"head", "LAYER.HEAD", "Results", "Head to print at every length, counted from 0"}), self.head);
+    visit(status_field(), self.status);
     ReportFiles::each_field(self.pictures, visit);
     AnalysisChoices::each_field(self.analysis, visit);
     ProbeQuestions::each_field(self.probe, visit);
@@ -226,9 +232,11 @@ struct BoundVerb {
   static constexpr const char* kName = "bound";
   static const char* const kSummary;
   static const char* const kFooter;
+  static constexpr bool kSweeps = true;
   BoundRequest spread;
   ModelBoundRequest of_model;
   bool all = false;
+  bool status = false;
   ReportFiles pictures;
 
   ModelRequest& model() { return of_model.model; }
@@ -239,6 +247,7 @@ struct BoundVerb {
     ModelBoundRequest::each_model_field(self.of_model, visit);
     visit({"all", "", "Results", "Show every head of the model (default: the surest, and one line per layer)"},
           self.all);
+    visit(status_field(), self.status);
     ReportFiles::each_field(self.pictures, visit);
   }
   void check(const Given& given) const;
@@ -246,13 +255,16 @@ struct BoundVerb {
 
  private:
   ModelBoundRequest model_request() const;
+  bool is_of_model() const;
 };
 
 struct FixVerb {
   static constexpr const char* kName = "fix";
   static const char* const kSummary;
   static const char* const kFooter;
+  static constexpr bool kSweeps = true;
   FixRequest request;
+  bool status = false;
   ReportFiles pictures;
 
   ModelRequest& model() { return request.model; }
@@ -261,6 +273,7 @@ struct FixVerb {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     FixRequest::each_field(self.request, visit);
+    visit(status_field(), self.status);
     ReportFiles::each_field(self.pictures, visit);
   }
   void check(const Given& given) const;

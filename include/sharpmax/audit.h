@@ -17,6 +17,7 @@
 
 #include "sharpmax/model.h"
 #include "sharpmax/statistics.h"
+#include "sharpmax/sweep.h"
 
 namespace sharpmax {
 
@@ -211,6 +212,8 @@ struct AuditRequest {
   double threshold = Thresholds{}.blunt;
   std::int64_t sketch = kSketchTokens;
   Saving saving;
+  Sharing sharing;
+  ReadingOrder order;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
@@ -228,6 +231,8 @@ struct AuditRequest {
     visit({"sketch", "N", kWhat, "Length of the excerpt for the maps of every head; 0 leaves them out", range(0, 1 << 16)},
           self.sketch);
     Saving::each_field(self.saving, visit);
+    Sharing::each_field(self.sharing, visit);
+    ReadingOrder::each_field(self.order, visit);
   }
 };
 
@@ -261,8 +266,12 @@ struct AuditResult {
   std::optional<Sketches> sketches;
 };
 
-// Throws Error, and Interrupted if the listener does; the lengths that were read are then beside `saving.json`.
+// Throws Error, and Interrupted if the listener does; the lengths that were read are then beside `saving.json`, or the
+// excerpts in the directory of `sharing`.
 AuditResult audit_model(const AuditRequest& request, Listener& listener = nobody());
+
+// How far the audit in `sharing.directory` is. Throws RequestError if there is none.
+RunStatus status_of(const AuditRequest& request);
 
 Json to_json(const AuditResult& result);     // numbers of findings and sketches have six digits
 AuditResult audit_result(const Json& json);  // throws Error{bad_file}

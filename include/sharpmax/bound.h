@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sharpmax/model.h"
+#include "sharpmax/sweep.h"
 
 namespace sharpmax {
 
@@ -179,6 +180,8 @@ struct ModelBoundRequest {
   double peak = 0.5;
   double beta = 1.0;
   ResultFile file;
+  Sharing sharing;
+  bool resume = false;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
@@ -194,6 +197,8 @@ struct ModelBoundRequest {
     ModelRequest::each_source(self.model, visit);
     ModelRequest::each_rope(self.model, visit);
     ModelRequest::each_thread(self.model, visit);
+    Sharing::each_field(self.sharing, visit);
+    visit({"resume", "", "Run", "Go on with the job in the directory"}, self.resume);
   }
 };
 
@@ -266,6 +271,9 @@ struct ModelBoundResult {
 
 // Throws Error, and Interrupted if the listener does.
 ModelBoundResult bound_model(const ModelBoundRequest& request, Listener& listener = nobody());
+
+// How far the job in `sharing.directory` is. Throws RequestError if there is none.
+RunStatus status_of(const ModelBoundRequest& request);
 
 Json to_json(const ModelBoundResult& result);           // schema sharpmax.bound.model/1
 ModelBoundResult model_bound_result(const Json& json);  // throws Error{bad_file}

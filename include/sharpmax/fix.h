@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sharpmax/model.h"
+#include "sharpmax/sweep.h"
 
 namespace sharpmax {
 
@@ -32,6 +33,7 @@ struct FixRequest {
   bool no_search = false;
   std::string table;
   Saving saving;
+  Sharing sharing;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
@@ -47,6 +49,7 @@ struct FixRequest {
                   Field::Kind::output}),
           self.table);
     Saving::each_field(self.saving, visit);
+    Sharing::each_field(self.sharing, visit);
   }
   // What candidates are tried on.
   template <class Self, class Visit>
@@ -255,6 +258,9 @@ struct FixResult {
 
 // Throws Error, and Interrupted if the listener does; finished trials are then in `saving.json`.
 FixResult fix(const FixRequest& request, Listener& listener = nobody());
+
+// How far the job in `sharing.directory` is. Throws RequestError if there is none.
+RunStatus status_of(const FixRequest& request);
 
 Json to_json(const FixResult& result);   // schema sharpmax.fix/1
 FixResult fix_result(const Json& json);  // throws Error{bad_file}

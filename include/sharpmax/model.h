@@ -125,7 +125,24 @@ struct Saving {
                   Field::Kind::output}),
           self.json);
     visit(common({"resume", "", "Results", "Go on from the results that were saved"}), self.resume);
-    visit({"overwrite", "", "Results", "Replace existing files of another kind; an input is never replaced"}, self.overwrite);
+    visit({"overwrite", "", "Results",
+           "Replace existing files of another kind; begin again in a directory that holds a run. An input is never replaced"},
+          self.overwrite);
+  }
+};
+
+// Order in which a long text goes through a model. Results do not depend on it.
+struct ReadingOrder {
+  bool by_layer = false;
+  double checkpoint_seconds = 30;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"by_layer", "", "Machine",
+           "Read the whole text in one layer before the next: less memory, keys and values of one layer at a time"},
+          self.by_layer);
+    visit({"checkpoint_seconds", "X", "Machine", "Seconds between saved states of by_layer in a directory", range(0, 86'400)},
+          self.checkpoint_seconds);
   }
 };
 

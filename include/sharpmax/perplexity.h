@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sharpmax/model.h"
+#include "sharpmax/sweep.h"
 
 namespace sharpmax {
 
@@ -22,6 +23,8 @@ struct PerplexityRequest {
   std::int64_t skip = 0;
   std::optional<std::int64_t> length;
   Saving saving;
+  Sharing sharing;
+  ReadingOrder order;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
@@ -32,6 +35,8 @@ struct PerplexityRequest {
           self.skip);
     visit(common({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}), self.length);
     Saving::each_field(self.saving, visit);
+    Sharing::each_field(self.sharing, visit);
+    ReadingOrder::each_field(self.order, visit);
   }
 };
 
@@ -92,8 +97,12 @@ struct PerplexityResult {
   double likeliest_right() const;  // share of tokens that the model put first
 };
 
-// Throws Error, and Interrupted if the listener does; finished chunks are then in `saving.json`.
+// Throws Error, and Interrupted if the listener does; finished chunks are then in `saving.json`, or in the directory of
+// `sharing`.
 PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener = nobody());
+
+// How far the job in `sharing.directory` is. Throws RequestError if there is none.
+RunStatus status_of(const PerplexityRequest& request);
 
 Json to_json(const PerplexityResult& result);  // schema sharpmax.perplexity/1
 PerplexityResult perplexity_result(const Json& json);  // throws Error{bad_file}

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sharpmax/audit.h"
+#include "sharpmax/sweep.h"
 
 namespace sharpmax {
 
@@ -35,6 +36,7 @@ struct ProbeRequest {
   std::vector<std::int64_t> lengths;  // empty: 128, 256, ... to 2048 or the context
   ProbeQuestions questions;
   Saving saving;
+  Sharing sharing;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
@@ -46,6 +48,7 @@ struct ProbeRequest {
           self.lengths);
     ProbeQuestions::each_field(self.questions, visit);
     Saving::each_field(self.saving, visit);
+    Sharing::each_field(self.sharing, visit);
   }
 };
 
@@ -106,6 +109,9 @@ struct ProbeResult {
 
 // Throws Error, and Interrupted if the listener does; finished lengths are then in `saving.json`.
 ProbeResult probe_model(const ProbeRequest& request, Listener& listener = nobody());
+
+// How far the probe in `sharing.directory` is. Throws RequestError if there is none.
+RunStatus status_of(const ProbeRequest& request);
 
 Json to_json(const ProbeResult& result);
 ProbeResult probe_result(const Json& json);  // throws Error{bad_file}

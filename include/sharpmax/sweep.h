@@ -1,7 +1,8 @@
 // Runs that several processes share: how far a run has come, and who works on it.
 //
-// retrieve() and train_models() keep a run in a directory, in pieces. With `join` any number of processes work on the
-// same run; docs/how-to/many-machines.md shows how to start them.
+// retrieve() and train_models() keep a run in a directory, in pieces; so do perplexity(), audit_model(), probe_model(),
+// fix() and bound_model() if they are given a directory. With `join` any number of processes work on the same run;
+// docs/how-to/many-machines.md shows how to start them.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,25 @@ namespace sharpmax {
 
 inline constexpr const char* kRunStatusSchema = "sharpmax.run-status/1";
 
-// Pieces of one kind: heads or models to train, tests.
+// Directory in which a job on a model is kept in pieces, for any number of processes.
+struct Sharing {
+  std::string directory;
+  bool join = false;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit({"directory", "DIR", "Run", "Directory that keeps the job in pieces, which any number of processes may share", {},
+           Field::Kind::output},
+          self.directory);
+    visit({"join", "", "Run",
+           "Work on the job in the directory together with other processes; its settings need not be given"},
+          self.join);
+  }
+};
+
+// Pieces of one kind: heads or models to train, tests, excerpts to read.
 struct PieceCount {
-  std::string kind;                               // "heads", "models", "tests"
+  std::string kind;                               // "heads", "tests", "excerpts"
   std::int64_t total = 0, done = 0, at_work = 0;  // the rest is left
 
   template <class Self, class Visit>

@@ -53,8 +53,23 @@ Launch launch_of(const std::function<const char*(const char*)>& value) {
   return {};
 }
 
-Launch launch() {
-  return launch_of([](const char* name) -> const char* { return std::getenv(name); });
+std::string unused_tasks_sentence_of(const std::function<const char*(const char*)>& value) {
+  const char* const tasks = value("SLURM_NTASKS");
+  if (!tasks || value("SLURM_STEP_ID") || !launch_of(value).launcher.empty()) return "";
+  int count = 0;
+  std::from_chars(tasks, tasks + std::strlen(tasks), count);  // text that is no number says nothing
+  if (count <= 1) return "";
+  return fmt::format("Slurm has {} tasks for this job, and this is one process; start it with srun to use them all", count);
 }
+
+namespace {
+
+const char* in_environment(const char* name) { return std::getenv(name); }
+
+}  // namespace
+
+Launch launch() { return launch_of(in_environment); }
+
+std::string unused_tasks_sentence() { return unused_tasks_sentence_of(in_environment); }
 
 }  // namespace sharpmax

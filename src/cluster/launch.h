@@ -22,4 +22,9 @@ Launch launch_of(const std::function<const char*(const char* name)>& value);
 
 Launch launch();  // of this process
 
+// For a batch script of Slurm that asked for several tasks and runs this process without srun: says how to use them.
+// Empty elsewhere.
+std::string unused_tasks_sentence_of(const std::function<const char*(const char* name)>& value);
+std::string unused_tasks_sentence();
+
 }  // namespace sharpmax

@@ -65,7 +65,8 @@ class CallFiles {
   std::vector<Output> outputs_;
 };
 
-// The files of a request: its fields of kind input are read, its model too, and `json` is written as results of `schema`.
+// The files of a request: its fields of kind input are read, its model too, and `json` is written as results of `schema`,
+// as is results.json in its `directory`.
 template <class Request>
 CallFiles files_of(const Request& request, bool overwrite, std::string_view schema) {
   CallFiles call(overwrite);
@@ -74,6 +75,9 @@ CallFiles files_of(const Request& request, bool overwrite, std::string_view sche
       if (field.name == "model") call.reads_model(value);
       if (field.kind == Field::Kind::input || field.kind == Field::Kind::table) call.reads(named(field.name), value);
       if (field.name == "json") call.writes(named(field.name), value, results_kind(std::string(schema)));
+      if (field.name == "directory" && !value.empty())
+        call.writes(named(field.name), (std::filesystem::path(value) / "results.json").string(),
+                    results_kind(std::string(schema)));
     }
   });
   return call;

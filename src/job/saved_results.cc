@@ -77,11 +77,6 @@ Interruption interruption_of(const std::optional<Resumption>& told, bool resumin
   return {false, "interrupted before anything was saved"};
 }
 
-void check_resume(bool resume, const std::string& json) {
-  if (resume && !is_file(json))
-    throw RequestError(ErrorCode::bad_argument, fmt::format("{} goes with {}", flagged("resume"), given("json", "FILE")));
-}
-
 namespace {
 
 std::string difference(const Json& there, const Json& here, const std::string& path) {

@@ -32,9 +32,6 @@ struct Interruption {
 // told: what the job said last about resuming, if anything; resuming: the request had `resume`.
 Interruption interruption_of(const std::optional<Resumption>& told, bool resuming);
 
-// Refuses `resume` without a file to resume from.
-void check_resume(bool resume, const std::string& json);
-
 // JSON of files that a job wrote itself: read strictly, and compared.
 
 // Text that must be one JSON value, no key twice. `where` opens every message.

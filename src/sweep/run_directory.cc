@@ -41,7 +41,7 @@ void erase_files(const fs::path& folder) {
   std::vector<fs::path> ours;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, problem)) {
     const fs::path ending = entry.path().extension();
-    if (ending == ".safetensors" || ending == ".json" || ending == ".partial") ours.push_back(entry.path());
+    if (ending == ".safetensors" || ending == ".npz" || ending == ".json" || ending == ".partial") ours.push_back(entry.path());
   }
   for (const fs::path& file : ours) erase(file);
 }
@@ -126,9 +126,12 @@ namespace {
 
 void check_settings(const RunContent& content, const fs::path& root, const std::string& flag) {
   const fs::path file = root / kSettings;
-  const Json there = parse_json(read_text(file), file.string());
+  Json there = parse_json(read_text(file), file.string()), here = content.settings;
   if (content.check) content.check(there, file.string());
-  if (const std::string difference = first_difference(there, content.settings); !difference.empty())
+  for (Json* const settings : {&there, &here})
+    for (const std::string& member : content.not_compared)
+      if (settings->is_object()) settings->erase(member);
+  if (const std::string difference = first_difference(there, here); !difference.empty())
     throw RequestError(ErrorCode::bad_argument,
                        fmt::format("{}: {} was begun with other settings: {}; give the same, or {}", flag, root.string(),
                                    difference, flagged("overwrite")));

@@ -35,6 +35,7 @@ struct RunContent {
   // Throws Error{bad_file} for settings in a file that are none. Null: any JSON.
   std::function<void(const Json& found, const std::string& file)> check = {};
   Json engine = {};  // see engine_of()
+  std::vector<std::string> not_compared = {};  // members of the settings in which processes may differ
 };
 
 // What the last bits of results depend on. blas: its description, for runs that use it.

@@ -1,60 +1,20 @@
 """Runs that several processes share: the same bytes whoever does what, whoever is killed, and however they are started."""
 import json
 import os
-import pathlib
 import random
 import shutil
-import signal
 import subprocess
 
 import pytest
 import sharpmax
-from waiting import state_of, wait_until
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
-SEED = 20261118
+from sharing import BINARY, PLAIN, RANKS, SEED, contents, ended, refused, start, storm, without_locks
+from waiting import wait_until
 
 RETRIEVE = ("retrieve", "--width", 16, "--steps", 600, "--seeds", 3, "--sizes", "16,64,1024", "--sets-scale", 0.02,
             "--normalizers", "softmax;hard", "--checkpoint-seconds", 0)
 TRAIN = ("train", "lookup", "--keys", 80, "--values", 4, "--width", 16, "--head-width", 8, "--steps", 60, "--batch", 4,
          "--sizes", "8,64", "--answers", 64, "--seeds", 2, "--checkpoint-seconds", 0)
 SLOW = ("retrieve", "--steps", 1_000_000, "--arms", "paper", "--sizes", 16)
-OF_ONE_PROCESS = ("command", "created", "seconds", "training_seconds", "testing_seconds")
-# Launchers of the machine that the tests run on say nothing here.
-PLAIN = {name: value for name, value in os.environ.items()
-         if not name.startswith(("OMPI_", "PMI", "SLURM_")) and name not in ("RANK", "WORLD_SIZE", "MASTER_ADDR")}
-RANKS = {"mpirun": lambda rank, size: {"OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": size},
-         "torchrun": lambda rank, size: {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1"},
-         "srun": lambda rank, size: {"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": size, "SLURM_STEP_ID": 0}}
-
-
-def start(*arguments, cwd, env=(), **more):
-    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-    return subprocess.Popen([BINARY, *map(str, arguments)], cwd=cwd, text=True,
-                            env={**PLAIN, **{name: str(value) for name, value in dict(env).items()}}, **more)
-
-
-def ended(process, code=0):
-    out, err = process.communicate()
-    assert process.returncode == code, (process.returncode, out, err)
-    return out, err
-
-
-def refused(code, *arguments, cwd, env=(), **more):
-    """One sentence on stderr, nothing on stdout; returns the sentence."""
-    out, err = ended(start(*arguments, cwd=cwd, env=env, **more), code)
-    assert out == "" and err.startswith("sharpmax: ") and err.count("\n") == 1, err
-    return err
-
-
-def contents(directory):
-    """Every file of a run; of the results what all processes must agree on."""
-    found = {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}
-    found.pop("report.html", None)  # made from the results
-    results = json.loads(found["results.json"])
-    found["results.json"] = {name: value for name, value in results.items() if name not in OF_ONE_PROCESS}
-    return found
 
 
 @pytest.fixture(scope="module", params=[RETRIEVE, TRAIN], ids=["retrieve", "train"])
@@ -99,36 +59,6 @@ def test_mpirun_as_a_mere_launcher(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "3 processes, started by mpirun, share run" in done.stderr and done.stdout.count("To see whether heads") == 1
     assert contents(tmp_path / "run") == contents(tmp_path / "alone")
-
-
-def storm(command, directory, kills, chance):
-    """Workers come and go, and are killed, until so many were killed at work; then those that are left finish."""
-    workers = []
-
-    def at_work():
-        return [worker for worker in workers if worker.poll() is None]
-
-    def come():
-        workers.append(start(*command, "--directory", directory.name, "--join", cwd=directory.parent,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-
-    killed = 0
-    while killed < kills and not (directory / "results.json").exists():
-        while len(at_work()) < chance.randint(1, 3):
-            come()
-        for _ in range(chance.randint(1, 6)):
-            before = state_of(directory)
-            wait_until(lambda before=before: state_of(directory) != before or not at_work())
-        victim = chance.choice(at_work() or [workers[-1]])
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
-        killed += victim.returncode == -signal.SIGKILL
-    come()
-    for worker in workers:
-        worker.wait()
-    assert workers[-1].returncode == 0
-    assert all(worker.returncode in (0, -signal.SIGKILL) for worker in workers), [w.returncode for w in workers]
-    return killed
 
 
 def check_storm(alone, tmp_path, kills, command=None):
@@ -208,14 +138,9 @@ def test_what_one_process_must_have_alone_is_refused_under_a_launcher(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-NO_LOCKS = "#include <errno.h>\nint flock(int file, int how) { (void)file; (void)how; errno = ENOLCK; return -1; }\n"
-
-
 def test_a_file_system_that_refuses_locks_costs_double_work_and_no_byte(alone, tmp_path):
     command, expected = alone
-    (tmp_path / "flock.c").write_text(NO_LOCKS)
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", "flock.so", "flock.c"], cwd=tmp_path, check=True)
-    env = {"LD_PRELOAD": tmp_path / "flock.so"}
+    env = without_locks(tmp_path)
     both = [start(*command, "--directory", "run", "--join", cwd=tmp_path, env=env) for _ in range(2)]
     for process in both:
         assert "refuses locks, so processes may do the same piece twice" in ended(process)[1]

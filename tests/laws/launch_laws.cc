@@ -52,6 +52,21 @@ TEST(Launches, AreKnownByTheirEnvironment) {
   }
 }
 
+TEST(Launches, OfABatchScriptWithoutStepsReportTheTasksThatNobodyUses) {
+  const auto sentence = [](const std::map<std::string, std::string>& environment) {
+    return unused_tasks_sentence_of([&](const char* name) -> const char* {
+      const auto found = environment.find(name);
+      return found == environment.end() ? nullptr : found->second.c_str();
+    });
+  };
+  EXPECT_NE(sentence({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}).find("Slurm has 4 tasks"), std::string::npos);
+  EXPECT_EQ(sentence({}), "");
+  EXPECT_EQ(sentence({{"SLURM_NTASKS", "1"}}), "");
+  EXPECT_EQ(sentence({{"SLURM_NTASKS", "many"}}), "");
+  EXPECT_EQ(sentence({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}}), "");
+  EXPECT_EQ(sentence({{"SLURM_NTASKS", "4"}, {"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "");
+}
+
 TEST(Launches, WithNumbersThatMakeNoSenseAreRefused) {
   for (const auto& [rank, size] : {std::pair("4", "4"), {"-1", "4"}, {"x", "4"}, {"0", "0"}, {"0", "4 "}, {"", "1"}}) {
     try {

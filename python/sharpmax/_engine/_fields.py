@@ -55,17 +55,21 @@ VERBS = (
         Over sets that the head gets wrong under softmax, the temperature of least loss is fitted as a polynomial of
         the entropy. The polynomial is then compared with the published one and with entropy_target on other sets.
         """),
-    Verb("audit", "audit", "typing.Union[AuditResult, AnalysisResult, ProbeResult]", ("model", "text"), ("model",), """\
+    Verb("audit", "audit", "typing.Union[AuditResult, AnalysisResult, ProbeResult, RunStatus]", ("model", "text"), (), """\
         Reports what every head of a model does on a text, and where it goes blunt: an AuditResult.
 
         With ``analysis=`` it returns paper B's analyses instead (an AnalysisResult), with ``probe=`` the answers to
         questions of known answer (a ProbeResult).
+
+        Any number of processes share an audit that is kept in a ``directory=``, with ``join=True``. ``status=True``
+        returns a RunStatus, which says who works on what.
         """),
-    Verb("bound", "bound", "typing.Union[BoundResult, ModelBoundResult]", ("model",), (), """\
+    Verb("bound", "bound", "typing.Union[BoundResult, ModelBoundResult, RunStatus]", ("model",), (), """\
         Computes how sharp attention can be at all: bounds, not measurements.
 
         With ``spread=`` it returns a BoundResult, about rows whose scores differ by at most that much. With a model it
-        returns a ModelBoundResult: what the weights prove about every head. `peak` is then 0.5 unless it is given.
+        returns a ModelBoundResult: what the weights prove about every head. `peak` is then 0.5 unless it is given. With
+        a ``directory=`` any number of processes share the heads of a model.
 
         >>> import sharpmax
         >>> found = sharpmax.bound(spread=5.69, n=[16, 16384], normalizer=["softmax", "top_k:k=4"], peak=0.5)
@@ -74,11 +78,13 @@ VERBS = (
         >>> found.lost_from["softmax"]
         297.0
         """),
-    Verb("fix", "fix", "FixResult", ("model", "text"), ("model",), """\
+    Verb("fix", "fix", "typing.Union[FixResult, RunStatus]", ("model", "text"), (), """\
         Tries normalizers on a real model, on one part of a text and of a task; the best is tested on the other part.
+        With a ``directory=`` any number of processes share the trials.
         """),
-    Verb("perplexity", "perplexity", "PerplexityResult", ("model", "text"), ("model",), """\
+    Verb("perplexity", "perplexity", "typing.Union[PerplexityResult, RunStatus]", ("model", "text"), (), """\
         Measures a model's loss on a text, by position. The text is cut into chunks, each read from an empty cache.
+        With a ``directory=`` any number of processes share the chunks.
         """),
     Verb("inspect", "inspect", "InspectResult", ("model",), ("model",), """\
         Shows what is in a model file: architecture, shape, tokenizer, types, tensors and metadata, and whether it runs

@@ -1,4 +1,4 @@
-"""What sharpmax.retrieve(status=True) and sharpmax.train(status=True) return: how far a run is, and who works on it."""
+"""What verbs return for status=True: how far the run in a directory is, and who works on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RunStatus(Result):
 
     @property
     def pieces(self) -> typing.Dict[str, typing.Dict[str, int]]:
-        """{kind: {"total": ..., "done": ..., "at_work": ...}}; kinds are heads or models, and tests."""
+        """{kind: {"total": ..., "done": ..., "at_work": ...}}; kinds are such as heads, tests, excerpts."""
         return {one["kind"]: {name: one[name] for name in ("total", "done", "at_work")} for one in self.data["pieces"]}
 
     @property

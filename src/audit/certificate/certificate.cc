@@ -220,7 +220,7 @@ constexpr std::int64_t kLongestRow = 1 << 13;  // of an attained row
 // The share of work done, reported by any thread.
 class Meter {
  public:
-  Meter(double total, const std::function<void(double)>& progress) : total_(total), progress_(progress) {}
+  Meter(double total, std::function<void(double)> progress) : total_(total), progress_(std::move(progress)) {}
   void advance(double work) {
     if (!progress_) return;
     const std::lock_guard lock(mutex_);
@@ -230,14 +230,9 @@ class Meter {
 
  private:
   double total_, done_ = 0.0;
-  const std::function<void(double)>& progress_;
+  std::function<void(double)> progress_;
   std::mutex mutex_;
 };
-
-bool tokens_are_all_that_enters(const model::Model& model) {
-  const model::Configuration& c = model.configuration();
-  return c.rope.features > 0 && !model.weights().positions && c.query_key_norm == model::QueryKeyNorm::none;
-}
 
 // Multiplications, roughly.
 double norm_work(const model::Configuration& c) {
@@ -266,36 +261,66 @@ void certify_vocabulary(const model::Model& model, const CertificateSettings& se
 
 }  // namespace
 
-std::vector<HeadCertificate> certify_heads(const model::Model& model, const CertificateSettings& settings) {
+bool bounded_by_vocabulary(const model::Model& model) {
+  const model::Configuration& c = model.configuration();
+  return c.rope.features > 0 && !model.weights().positions && c.query_key_norm == model::QueryKeyNorm::none;
+}
+
+double certificate_work(const model::Model& model, std::int64_t layer) {
+  const model::Configuration& c = model.configuration();
+  return norm_work(c) + (layer == 0 && bounded_by_vocabulary(model) ? vocabulary_work(c) : 0.0);
+}
+
+void check_certifiable(const model::Model& model) {
   const model::Configuration& c = model.configuration();
   if (c.query_growth.beta != 0)
     throw Error(ErrorCode::unsupported,
                 fmt::format("{}: queries grow with their position (1 + {} ln(1 + position / {})), so no bound of the "
                             "spread holds at every length",
                             model.name(), c.query_growth.beta, c.query_growth.length));
+}
+
+namespace {
+
+HeadCertificate certify_norms(const model::Model& model, std::int64_t layer, std::int64_t index) {
+  const model::Configuration& c = model.configuration();
+  HeadCertificate head{.layer = layer, .head = index, .window = c.window_of(layer, index)};
+  if (c.query_key_norm != model::QueryKeyNorm::none) {
+    const NormalizedHead normalized = normalized_head(model, layer, index);
+    head.norm_spread = capped_spread(normalized.bound, c.attention_cap);
+    head.norm_reached = normalized.reached;
+  } else {
+    const FoldedHead folded = fold_head(model, layer, index);
+    const model::Rope* const rope = c.rope_of(layer, index);
+    head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
+    head.norm_reached = reached_spread(folded, rope ? *rope : model::Rope{});
+  }
+  return head;
+}
+
+}  // namespace
+
+HeadCertificate certify_head(const model::Model& model, std::int64_t layer, std::int64_t index,
+                             const CertificateSettings& settings) {
+  HeadCertificate head = certify_norms(model, layer, index);
+  Meter silent(1.0, nullptr);
+  if (layer == 0 && bounded_by_vocabulary(model)) certify_vocabulary(model, settings, head, silent);
+  return head;
+}
+
+std::vector<HeadCertificate> certify_heads(const model::Model& model, const CertificateSettings& settings) {
+  check_certifiable(model);
+  const model::Configuration& c = model.configuration();
   const int threads = threads_for(settings.threads);
   const SerialBlas serial;
   const std::int64_t heads = c.layers * c.heads;
-  const bool by_vocabulary = tokens_are_all_that_enters(model);
+  const bool by_vocabulary = bounded_by_vocabulary(model);
   Meter meter(static_cast<double>(heads) * norm_work(c) +
                   (by_vocabulary ? static_cast<double>(c.heads) * vocabulary_work(c) : 0.0),
               settings.progress);
   std::vector<HeadCertificate> certificates(static_cast<std::size_t>(heads));
   parallel_for(threads, heads, [&](std::int64_t index, int) {
-    HeadCertificate& head = certificates[static_cast<std::size_t>(index)];
-    head.layer = index / c.heads;
-    head.head = index % c.heads;
-    head.window = c.window_of(head.layer, head.head);
-    if (c.query_key_norm != model::QueryKeyNorm::none) {
-      const NormalizedHead normalized = normalized_head(model, head.layer, head.head);
-      head.norm_spread = capped_spread(normalized.bound, c.attention_cap);
-      head.norm_reached = normalized.reached;
-    } else {
-      const FoldedHead folded = fold_head(model, head.layer, head.head);
-      const model::Rope* const rope = c.rope_of(head.layer, head.head);
-      head.norm_spread = capped_spread(norm_bound(folded), folded.cap);
-      head.norm_reached = reached_spread(folded, rope ? *rope : model::Rope{});
-    }
+    certificates[static_cast<std::size_t>(index)] = certify_norms(model, index / c.heads, index % c.heads);
     meter.advance(norm_work(c));
   });
   if (!by_vocabulary) return certificates;

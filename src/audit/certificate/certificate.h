@@ -9,6 +9,7 @@
 #include "audit/certificate/spectrum.h"
 #include "model/architecture/architecture.h"
 #include "model/transformer/model.h"
+#include "sharpmax/job.h"
 
 namespace sharpmax::audit {
 
@@ -108,6 +109,20 @@ struct CertificateSettings {
 
 // In order of layers and heads. Error{bad_file} where weights that matter are not finite.
 std::vector<HeadCertificate> certify_heads(const model::Model& model, const CertificateSettings& settings);
+
+// The same for one head, on the thread that asks, and so within a SerialBlas of the caller. Of the settings: beta.
+HeadCertificate certify_head(const model::Model& model, std::int64_t layer, std::int64_t head,
+                             const CertificateSettings& settings);
+// All but the text of the attained row. Throws Error{bad_file}, or nlohmann's exceptions.
+Json to_json(const HeadCertificate& head);
+HeadCertificate certificate_in(const Json& json);
+
+// Throws Error{unsupported} for a model whose spreads have no bound.
+void check_certifiable(const model::Model& model);
+// Whether the heads of layer 0 are bounded over all pairs of tokens, too, which takes most of the time.
+bool bounded_by_vocabulary(const model::Model& model);
+// Multiplications for one head, roughly.
+double certificate_work(const model::Model& model, std::int64_t layer);
 
 // The spread of one row over all inputs of the size that a norm leaves: a bound, and what some inputs reach.
 

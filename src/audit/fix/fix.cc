@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "audit/fix/fix_run.h"
 #include "audit/fix/rule.h"
+#include "audit/fix/shared_trials.h"
 #include "base/numbers.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
@@ -16,6 +18,7 @@
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/fix.h"
 #include "storage/files.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax {
 namespace {
@@ -157,43 +160,32 @@ void warn_of_few_questions(const audit::FixPlan& plan, Listener& listener) {
 void check_fix(const FixRequest& request) {
   check_fields(request);
   check_together(request);
-  check_resume(request.saving.resume, request.saving.json);
+  check_sharing({request.sharing, request.saving.resume, request.saving.overwrite}, request.saving.json);
   files_of(request, request.saving.overwrite, kFixSchema)
       .writes(named("table"), request.table, results_kind("sharpmax.normalizers/1"))
       .check();
   if (!request.table.empty()) AtomicFile probe(request.table);
 }
 
-void write_table(const FixResult& result, const std::string& path) {
-  write_text(path, results_text(Json::parse(result.trials[result.use()].normalizers)));
+// As the process that began a shared run named them.
+void name_inputs(FixSettings& settings, const SharedJob& job) {
+  settings.model.file = job.named_place("model", settings.model.file);
+  settings.text = job.named_place("text", "-");
+  if (settings.task) settings.task = job.named_place("task", *settings.task);
 }
 
-}  // namespace
-
-FixResult fix(const FixRequest& request, Listener& listener) {
+// Does what is left of the run. `json`: file for the results as they come; empty: none.
+void carry_out(audit::FixRun& run, const model::Model& model, FixResult& result, const std::string& json,
+               Listener& listener) {
   using Clock = std::chrono::steady_clock;
-  check_fix(request);
-  const auto model = model::shared_model(request.model);
-  const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
-  check_context(*model, request);
-  audit::FixPlan plan = plan_of(*model, request, text);
-  FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
-                   .settings = settings_of(*model, request, plan, listener)};
-  auto earlier = saved_trials(request, result.settings);
-  warn_of_few_questions(plan, listener);
-  const std::int64_t room = plan.material.room(model->tokenizer());
-  model::check_room(*model, request.model, room, listener);
-  audit::FixRun run(*model, std::move(plan), model::session_settings(*model, request.model, room, listener),
-                    std::move(earlier));
   const auto save = [&] {
     result.trials.clear();
     for (const audit::TriedRule& trial : run.trials()) {
       result.trials.push_back(audit::fix_trial_of(trial));
-      result.trials.back().llama_cpp = audit::llama_cpp_setting(trial.table, model->configuration());
+      result.trials.back().llama_cpp = audit::llama_cpp_setting(trial.table, model.configuration());
     }
-    if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
+    if (!json.empty()) write_text(json, results_text(to_json(result)));
   };
-  tell_resumption(request.saving, run.trials().size(), listener);
   save();  // a file that cannot be written is known now, not after the work
   const auto start = Clock::now();
   run.go({.on_trial = [&](const auto&) { save(); },
@@ -207,9 +199,49 @@ FixResult fix(const FixRequest& request, Listener& listener) {
   result.complete = true;
   result.survey = survey_of(run.survey());
   save();
+}
+
+void write_table(const FixResult& result, const std::string& path) {
+  write_text(path, results_text(Json::parse(result.trials[result.use()].normalizers)));
+}
+
+}  // namespace
+
+FixResult fix(const FixRequest& given, Listener& listener) {
+  const FixRequest request = joined(given, "fix");
+  check_fix(request);
+  tell_unshared(request.sharing, listener);
+  const auto model = model::shared_model(request.model);
+  const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
+  check_context(*model, request);
+  audit::FixPlan plan = plan_of(*model, request, text);
+  FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
+                   .settings = settings_of(*model, request, plan, listener)};
+  warn_of_few_questions(plan, listener);
+  const std::int64_t room = plan.material.room(model->tokenizer());
+  model::check_room(*model, request.model, room, listener);
+  const bool in_pieces = !request.sharing.directory.empty();
+  auto earlier = in_pieces ? std::vector<audit::TriedRule>() : saved_trials(request, result.settings);
+  std::optional<audit::SharedTrials> shared;
+  if (in_pieces) {
+    shared.emplace(plan, shared_fields(request), model::without_paths(json_of(result.settings)),
+                   SharedWish{request.sharing, request.saving.resume, request.saving.overwrite}, listener);
+    plan.measure = [&](const auto& shares, const auto& here) { return shared->measure(shares, here); };
+  }
+  audit::FixRun run(*model, std::move(plan), model::session_settings(*model, request.model, room, listener),
+                    std::move(earlier));
+  if (!in_pieces) tell_resumption(request.saving, run.trials().size(), listener);
+  carry_out(run, *model, result, in_pieces ? "" : request.saving.json, listener);
+  if (shared) {
+    name_inputs(result.settings, shared->job());
+    result = fix_result(shared->job().keep(to_json(result)));
+    if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
+  }
   if (!request.table.empty()) write_table(result, request.table);
   return result;
 }
+
+RunStatus status_of(const FixRequest& request) { return shared_status("fix", request.sharing, request.command); }
 
 // What the trials of a fix say: comparisons with doing nothing, the choice, the verdict.
 

@@ -11,11 +11,11 @@
 #include "sharpmax/perplexity.h"  // kRunLength
 
 namespace sharpmax {
-namespace {
+namespace audit {
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 
-Json outcome_json(const FixOutcome& outcome) {
+Json outcome_json(const Outcome& outcome) {
   Json runs = Json::array(), right = Json::array();
   for (const TextRun& run : outcome.runs) runs.push_back({run.from, run.tokens, run.loss});
   for (const auto& answers : outcome.right) {
@@ -26,8 +26,8 @@ Json outcome_json(const FixOutcome& outcome) {
   return {{"runs", std::move(runs)}, {"right", std::move(right)}};
 }
 
-FixOutcome outcome_in(const Json& json) {
-  FixOutcome outcome;
+Outcome outcome_in(const Json& json) {
+  Outcome outcome;
   for (const Json& run : json.at("runs")) {
     TextRun& read = outcome.runs.emplace_back();
     read_json(run.at(0), read.from);
@@ -43,6 +43,12 @@ FixOutcome outcome_in(const Json& json) {
   }
   return outcome;
 }
+
+}  // namespace audit
+
+namespace {
+
+using audit::outcome_json;
 
 Json trial_json(const FixTrial& trial) {
   Json json{{"rule", trial.rule},

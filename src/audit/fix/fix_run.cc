@@ -90,17 +90,34 @@ std::int64_t FixRun::whole_cost() const {
          (plan_.search_budget > 0 ? held_out : 0) - skipped_;
 }
 
-Outcome FixRun::measure(const TriedRule& trial, Part part, const FixListener& listener) {
-  model::SessionSettings settings = settings_;
-  settings.normalizers = trial.table.normalizers;
-  if (!trial.table.rope.empty())
-    settings.rope_scaling = model::parse_rope_scaling(trial.table.rope, model_.configuration().context);
-  model::Session session(model_, settings);
+Outcome FixRun::measure_share(const TriedRule& trial, const TrialShare& share, const FixListener& listener) {
+  if (!session_ || session_place_ != share.place) {
+    model::SessionSettings settings = settings_;
+    settings.normalizers = trial.table.normalizers;
+    if (!trial.table.rope.empty())
+      settings.rope_scaling = model::parse_rope_scaling(trial.table.rope, model_.configuration().context);
+    session_.reset();  // memory for one cache at a time
+    session_ = std::make_unique<model::Session>(model_, settings);
+    session_place_ = share.place;
+  }
   const std::int64_t whole = whole_cost();
-  Outcome outcome = try_on(session, plan_.material, part, [&](std::int64_t cost) {
-    if (listener.on_cost) listener.on_cost(trials_.empty() ? "the model as it is" : trial.name, done_ + cost, whole);
+  Outcome outcome = try_share(*session_, plan_.material, share.part, share.share, [&](std::int64_t cost) {
+    if (listener.on_cost) listener.on_cost(share.place == 0 ? "the model as it is" : trial.name, done_ + cost, whole);
   });
-  done_ += plan_.material.cost(part);
+  done_ += plan_.material.cost(share.part, share.share);
+  return outcome;
+}
+
+Outcome FixRun::measure(const TriedRule& trial, std::size_t place, Part part, const FixListener& listener) {
+  std::vector<TrialShare> shares;
+  for (std::size_t share = 0; share < plan_.material.shares(part); ++share) shares.push_back({place, part, share});
+  const auto here = [&](const TrialShare& share) { return measure_share(trial, share, listener); };
+  Outcome outcome;
+  if (plan_.measure) {
+    for (Outcome& share : plan_.measure(shares, here)) append(outcome, std::move(share));
+  } else {
+    for (const TrialShare& share : shares) append(outcome, here(share));
+  }
   return outcome;
 }
 
@@ -116,8 +133,8 @@ void FixRun::try_at(std::size_t place, TriedRule trial, const FixListener& liste
     skipped_ += plan_.material.cost(Part::tuning) + (wants_both ? plan_.material.cost(Part::held_out) : 0);
     return;
   }
-  trial.tuning = measure(trial, Part::tuning, listener);
-  if (wants_both) trial.held_out = measure(trial, Part::held_out, listener);
+  trial.tuning = measure(trial, place, Part::tuning, listener);
+  if (wants_both) trial.held_out = measure(trial, place, Part::held_out, listener);
   trials_.push_back(std::move(trial));
   if (listener.on_trial) listener.on_trial(trials_);
 }
@@ -130,11 +147,23 @@ void FixRun::run_survey(const FixListener& listener) {
   done_ += static_cast<std::int64_t>(plan_.material.tuning.front().size());
 }
 
-void FixRun::try_rules(const FixListener& listener) {
+std::vector<TriedRule> FixRun::candidates() const {
   const model::NormalizerTable& own = model_.own_normalizers();
-  try_at(0, {.name = "nothing", .table = {.normalizers = own}}, listener);
-  for (std::size_t i = 0; i < plan_.rules.size(); ++i)
-    try_at(i + 1, {.name = plan_.rules[i].text, .table = make_out(plan_.rules[i], survey_, own)}, listener);
+  std::vector<TriedRule> all = {{.name = "nothing", .table = {.normalizers = own}}};
+  for (const Rule& rule : plan_.rules) all.push_back({.name = rule.text, .table = make_out(rule, survey_, own)});
+  return all;
+}
+
+void FixRun::try_rules(const FixListener& listener) {
+  const std::vector<TriedRule> all = candidates();
+  if (plan_.measure) {  // all together, so that a process may take any share of any candidate
+    std::vector<TrialShare> shares;
+    for (std::size_t place = 0; place < all.size(); ++place)
+      for (const Part part : {Part::tuning, Part::held_out})
+        for (std::size_t share = 0; share < plan_.material.shares(part); ++share) shares.push_back({place, part, share});
+    plan_.measure(shares, [&](const TrialShare& share) { return measure_share(all[share.place], share, listener); });
+  }
+  for (std::size_t place = 0; place < all.size(); ++place) try_at(place, all[place], listener);
 }
 
 void FixRun::search_heads(const FixListener& listener) {
@@ -185,7 +214,7 @@ void FixRun::go(const FixListener& listener) {
   if (plan_.search_budget > 0 && !plan_.rules.empty()) search_heads(listener);
   const auto best = chosen();
   if (!best || trials_[*best].held_out) return;
-  trials_[*best].held_out = measure(trials_[*best], Part::held_out, listener);
+  trials_[*best].held_out = measure(trials_[*best], *best, Part::held_out, listener);
   if (listener.on_trial) listener.on_trial(trials_);
 }
 

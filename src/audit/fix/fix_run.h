@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -38,7 +39,10 @@ struct Material {
   static const std::vector<Question>& questions(const TaskSet& task, Part part) {
     return part == Part::tuning ? task.tuning : task.held_out;
   }
-  // Tokens that one part takes to read, about: what work is measured by.
+  // A part in shares that are read independently: a chunk of the text each, then the questions of a length each.
+  std::size_t shares(Part part) const { return text(part).size() + tasks.size(); }
+  // Tokens that a share, or all of a part, takes to read, about: what work is measured by.
+  std::int64_t cost(Part part, std::size_t share) const;
   std::int64_t cost(Part part) const;
   // Tokens that a session must have room for.
   std::int64_t room(const model::Tokenizer& tokenizer) const;
@@ -69,6 +73,11 @@ using Outcome = FixOutcome;
 // through.
 Outcome try_on(model::Session& session, const Material& material, Part part,
                const std::function<void(std::int64_t)>& on_cost = {});
+
+// The same for one share; append() joins outcomes of the shares of a part, in their order.
+Outcome try_share(model::Session& session, const Material& material, Part part, std::size_t share,
+                  const std::function<void(std::int64_t)>& on_cost = {});
+void append(Outcome& outcome, Outcome share);
 
 std::vector<TextRun> runs_of(
     std::span<const float> losses);  // of one chunk; losses[i] has i + 1 tokens before it
@@ -168,11 +177,21 @@ struct TriedRule {
   std::optional<Outcome> held_out;
 };
 
+// A share of a part of the trial at this place.
+struct TrialShare {
+  std::size_t place = 0;
+  Part part = Part::tuning;
+  std::size_t share = 0;
+};
+using MeasureShare = std::function<Outcome(const TrialShare&)>;
+
 struct FixPlan {
   Material material;
   std::vector<Rule> rules;
   Criterion criterion;
   std::int64_t search_budget = 0;  // trials
+  // Outcomes of shares in their order, each measured by `here` or by another process. Empty: all are measured here.
+  std::function<std::vector<Outcome>(const std::vector<TrialShare>&, const MeasureShare& here)> measure = {};
 };
 
 struct FixListener {
@@ -200,11 +219,13 @@ class FixRun {
 
  private:
   void run_survey(const FixListener& listener);
+  std::vector<TriedRule> candidates() const;  // doing nothing, and every rule
   void try_rules(const FixListener& listener);
   void search_heads(const FixListener& listener);
   // The trial at this place: an earlier one if it is the same, or done now.
   void try_at(std::size_t place, TriedRule trial, const FixListener& listener);
-  Outcome measure(const TriedRule& trial, Part part, const FixListener& listener);
+  Outcome measure(const TriedRule& trial, std::size_t place, Part part, const FixListener& listener);
+  Outcome measure_share(const TriedRule& trial, const TrialShare& share, const FixListener& listener);
   std::int64_t whole_cost() const;
 
   const model::Model& model_;
@@ -213,11 +234,15 @@ class FixRun {
   HeadSurvey survey_;
   std::vector<TriedRule> trials_;
   std::int64_t done_ = 0, skipped_ = 0;  // of the cost: measured now, and known from an earlier run
+  std::unique_ptr<model::Session> session_;  // of the trial that was measured last
+  std::size_t session_place_ = 0;
 };
 
 // Trials and settings as JSON, part of schema sharpmax.fix/1. Numbers have all their digits: what is read back is what was
 // written.
 
+Json outcome_json(const Outcome& outcome);
+Outcome outcome_in(const Json& json);  // Error{bad_file}, or nlohmann's exceptions
 FixTrial fix_trial_of(const TriedRule& trial);
 FixTrial fix_trial_in(const Json& json);  // Error{bad_file}, or nlohmann's exceptions
 // Of a model with so many layers and heads; `name` opens every message. Error{bad_file}.

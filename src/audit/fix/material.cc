@@ -77,18 +77,22 @@ void shuffle(std::vector<Question>& questions, std::uint64_t seed) {
 
 }  // namespace
 
+std::int64_t Material::cost(Part part, std::size_t share) const {
+  const auto& chunks = text(part);
+  if (share < chunks.size()) return static_cast<std::int64_t>(chunks[share].size());
+  const TaskSet& task = tasks[share - chunks.size()];
+  std::int64_t tokens = 0, context = -1;
+  for (const Question& question : questions(task, part)) {
+    if (task.length == 0 || question.context != context) tokens += static_cast<std::int64_t>(question.prompt.size());
+    context = question.context;
+    tokens += kAnswerCost;
+  }
+  return tokens;
+}
+
 std::int64_t Material::cost(Part part) const {
   std::int64_t tokens = 0;
-  for (const auto& chunk : text(part)) tokens += static_cast<std::int64_t>(chunk.size());
-  for (const TaskSet& task : tasks) {
-    std::int64_t context = -1;
-    for (const Question& question : questions(task, part)) {
-      if (task.length == 0 || question.context != context)
-        tokens += static_cast<std::int64_t>(question.prompt.size());
-      context = question.context;
-      tokens += kAnswerCost;
-    }
-  }
+  for (std::size_t share = 0; share < shares(part); ++share) tokens += cost(part, share);
   return tokens;
 }
 
@@ -165,33 +169,43 @@ std::vector<TextRun> runs_of(std::span<const float> losses) {
   return runs;
 }
 
-Outcome try_on(model::Session& session, const Material& material, Part part,
-               const std::function<void(std::int64_t)>& on_cost) {
+Outcome try_share(model::Session& session, const Material& material, Part part, std::size_t share,
+                  const std::function<void(std::int64_t)>& on_cost) {
   Outcome outcome;
-  const std::int64_t cost = material.cost(part);
-  std::int64_t done = 0;
   const auto tell = [&](std::int64_t now) {
     if (on_cost) on_cost(now);
   };
-  for (const auto& chunk : material.text(part)) {
-    const auto losses =
-        model::chunk_losses(session, chunk, 0, [&](std::int64_t token) { tell(done + token); });
-    const auto runs = runs_of(losses.losses);
-    outcome.runs.insert(outcome.runs.end(), runs.begin(), runs.end());
-    done += static_cast<std::int64_t>(chunk.size());
+  const auto& chunks = material.text(part);
+  if (share < chunks.size()) {
+    outcome.runs = runs_of(model::chunk_losses(session, chunks[share], 0, tell).losses);
+    return outcome;
   }
+  const std::int64_t cost = material.cost(part, share);
+  const auto& questions = Material::questions(material.tasks[share - chunks.size()], part);
   session.rewind(0);
   Examiner examiner(session);
-  std::int64_t asked = 0, questions = 0;
-  for (const TaskSet& task : material.tasks)
-    questions += static_cast<std::int64_t>(Material::questions(task, part).size());
-  for (const TaskSet& task : material.tasks) {
-    std::vector<bool>& right = outcome.right.emplace_back();
-    for (const Question& question : Material::questions(task, part)) {
-      right.push_back(examiner.ask(question).right);
-      ++asked;
-      tell(done + (cost - done) * asked / questions);
-    }
+  std::vector<bool>& right = outcome.right.emplace_back();
+  for (const Question& question : questions) {
+    right.push_back(examiner.ask(question).right);
+    tell(cost * static_cast<std::int64_t>(right.size()) / static_cast<std::int64_t>(questions.size()));
+  }
+  return outcome;
+}
+
+void append(Outcome& outcome, Outcome share) {
+  outcome.runs.insert(outcome.runs.end(), share.runs.begin(), share.runs.end());
+  for (std::vector<bool>& right : share.right) outcome.right.push_back(std::move(right));
+}
+
+Outcome try_on(model::Session& session, const Material& material, Part part,
+               const std::function<void(std::int64_t)>& on_cost) {
+  Outcome outcome;
+  std::int64_t done = 0;
+  for (std::size_t share = 0; share < material.shares(part); ++share) {
+    append(outcome, try_share(session, material, part, share, [&](std::int64_t now) {
+             if (on_cost) on_cost(done + now);
+           }));
+    done += material.cost(part, share);
   }
   return outcome;
 }

@@ -16,8 +16,10 @@
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
+#include "machine/blas.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax {
 namespace {
@@ -73,11 +75,14 @@ class LengthAudit {
                         .block = request.model.block};
     fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(result_.settings).dump());
     readings_ = audit::no_readings(plan_);
-    if (request.saving.resume && std::filesystem::exists(rows_file()))
+    if (request.sharing.directory.empty() && request.saving.resume && std::filesystem::exists(rows_file()))
       readings_ = audit::read_readings(rows_file(), plan_, model_->configuration(), fingerprint_);
   }
 
-  AuditResult run() {
+  AuditResult run() { return request_.sharing.directory.empty() ? run_alone() : run_in_pieces(); }
+
+ private:
+  AuditResult run_alone() {
     read();
     find();
     if (request_.sketch > 0) result_.sketches = sketches();
@@ -86,7 +91,96 @@ class LengthAudit {
     return std::move(result_);
   }
 
- private:
+  // Excerpts, and the maps of the heads, shared with other processes.
+  AuditResult run_in_pieces() {
+    Json measured = model::without_paths(json_of(result_.settings));
+    measured["fingerprint"] = fmt::format("{:016x}", model::fingerprint_of(text_));
+    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), measured.dump());
+    const std::vector<Piece> excerpts = excerpt_pieces(), maps = map_pieces();
+    PiecesByKind kinds = {{"excerpts", excerpts}};
+    if (!maps.empty()) kinds.emplace_back("sets of maps", maps);
+    SharedJob job({.verb = "audit",
+                   .fields = shared_fields(request_),
+                   .measured = std::move(measured),
+                   .pieces = kinds,
+                   .blas = blas_description()},
+                  {request_.sharing, request_.saving.resume, request_.saving.overwrite}, listener_);
+    std::vector<Piece> pieces = excerpts;
+    pieces.insert(pieces.end(), maps.begin(), maps.end());
+    read_pieces(job, pieces);
+    for (std::size_t e = 0; e < excerpts.size(); ++e)
+      readings_[e] = audit::read_readings(job.path_of(excerpts[e]), plan_, model_->configuration(), fingerprint_)[e];
+    find();
+    if (!maps.empty()) result_.sketches = sketches_of(job.path_of(maps[0]));
+    result_.complete = true;
+    result_.settings.model.file = job.named_place("model", result_.settings.model.file);
+    result_.settings.text = job.named_place("text", "-");
+    result_ = audit_result(job.keep(to_json(result_)));
+    if (saves()) write_results();
+    return std::move(result_);
+  }
+
+  std::vector<Piece> excerpt_pieces() const {
+    std::vector<Piece> pieces;
+    for (std::size_t e = 0; e < plan_.starts.size(); ++e)
+      pieces.push_back({.name = fmt::format("excerpt-{}", e),
+                        .cost = static_cast<double>(plan_.lengths.back()),
+                        .file = piece_file(fmt::format("excerpt-{}.npz", e))});
+    return pieces;
+  }
+  std::vector<Piece> map_pieces() const {
+    if (request_.sketch == 0) return {};
+    return {{.name = "maps", .cost = static_cast<double>(sketch_tokens()), .file = piece_file("maps.json")}};
+  }
+
+  void open() {
+    if (request_.order.by_layer)
+      pass_ = model::open_layer_pass(*model_, request_.model, plan_.lengths.back(), listener_);
+    else
+      session_ = model::open_session(*model_, request_.model, plan_.lengths.back(), listener_);
+  }
+
+  // state: file for the state of a pass layer by layer; empty: none.
+  void read_one(std::size_t e, const audit::ReadingListener& listener, const std::filesystem::path& state) {
+    const auto tokens = model::with_beginning(*model_, excerpt(e));
+    if (!pass_) return audit::read_excerpt(*session_, tokens, plan_.lengths, listener);
+    const std::uint64_t print = model::fingerprint_with(fingerprint_, fmt::format("excerpt {}", e));
+    audit::read_excerpt(*pass_, tokens, plan_.lengths, listener, {state, print, request_.order.checkpoint_seconds});
+  }
+
+  void read_pieces(SharedJob& job, const std::vector<Piece>& pieces) {
+    open();
+    const auto start = Clock::now();
+    std::int64_t done = 0;
+    const std::int64_t total = plan_.lengths.back() * static_cast<std::int64_t>(plan_.starts.size());
+    job.carry_out(pieces, [&](std::size_t piece) {
+      if (piece >= plan_.starts.size())
+        return write_text(job.path_of(pieces[piece]), audit::to_json(sketches()).dump() + "\n");
+      audit::Readings own = audit::no_readings(plan_);
+      const auto tell = [&](std::int64_t read) {
+        listener_.proceed(progress_sentence(piece, done + read, total, seconds_since(start)));
+      };
+      const auto keep = [&](std::size_t i, audit::KeptRows rows) { own[piece][i] = std::move(rows); };
+      const std::filesystem::path file = job.path_of(pieces[piece]), state = file.string() + ".state.npz";
+      read_one(piece, {.on_tokens = tell, .on_length = keep}, state);
+      audit::write_readings(file, own, plan_, model_->configuration(), fingerprint_);
+      std::error_code ignored;
+      std::filesystem::remove(state, ignored);
+      done += plan_.lengths.back();
+    });
+    listener_.on_progress("");
+  }
+
+  Sketches sketches_of(const std::filesystem::path& file) const {
+    const model::Configuration& c = model_->configuration();
+    try {
+      return audit::sketches_in(parse_json(read_text(file), file.string()), c.layers, c.heads);
+    } catch (const Json::exception& error) {
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: not the maps of heads: {}; delete it to draw them again", file.string(), error.what()));
+    }
+  }
+
   void plan() {
     const std::int64_t tokens = static_cast<std::int64_t>(text_.size()) + before_;
     const std::int64_t context = request_.model.context.value_or(model_->configuration().context);
@@ -100,27 +194,26 @@ class LengthAudit {
   }
 
   void read() {
-    const auto session = model::open_session(*model_, request_.model, plan_.lengths.back(), listener_);
+    open();
     tell_resumption();
     if (saves()) {  // a file that cannot be written is known now, not after the work
       find();
       write_results();
     }
     try {
-      read_all(*session);
+      read_all();
     } catch (const Interrupted&) {
       if (saves()) write_saved();
       throw;
     }
   }
 
-  void read_all(model::Session& session) {
+  void read_all() {
     const auto start = Clock::now();
     std::int64_t left = 0, done = 0;
     for (const auto& excerpt : readings_) left += is_read(excerpt) ? 0 : plan_.lengths.back();
     for (std::size_t e = 0; e < readings_.size(); ++e) {
       if (is_read(readings_[e])) continue;
-      const auto tokens = model::with_beginning(*model_, excerpt(e));
       const auto tell = [&](std::int64_t read) {
         listener_.proceed(progress_sentence(e, done + read, left, seconds_since(start)));
       };
@@ -128,7 +221,7 @@ class LengthAudit {
         readings_[e][i] = std::move(rows);
         if (saves() && (i + 1 == plan_.lengths.size() || seconds_since(saved_) >= kSecondsBetweenSaves)) write_saved();
       };
-      audit::read_excerpt(session, tokens, plan_.lengths, {.on_tokens = tell, .on_length = keep});
+      read_one(e, {.on_tokens = tell, .on_length = keep}, {});
       done += plan_.lengths.back();
     }
     listener_.on_progress("");
@@ -136,7 +229,7 @@ class LengthAudit {
 
   // Reads the beginning of the first excerpt again: the rows that were kept do not hold it.
   Sketches sketches() const {
-    const std::int64_t tokens = std::min({request_.sketch, plan_.lengths.back(), model_->configuration().context});
+    const std::int64_t tokens = sketch_tokens();
     listener_.proceed(fmt::format("drawing every head over {} tokens", grouped(tokens)));
     ModelRequest whole = request_.model;
     whole.block = tokens;
@@ -145,6 +238,10 @@ class LengthAudit {
     Sketches found = audit::sketch_heads(*session, std::span(read).first(static_cast<std::size_t>(tokens)));
     listener_.on_progress("");
     return found;
+  }
+
+  std::int64_t sketch_tokens() const {
+    return std::min({request_.sketch, plan_.lengths.back(), model_->configuration().context});
   }
 
   std::span<const model::Token> excerpt(std::size_t e) const {
@@ -208,6 +305,8 @@ class LengthAudit {
   std::int64_t before_;
   audit::ReadingPlan plan_;
   audit::Readings readings_;
+  std::unique_ptr<model::Session> session_;  // or
+  std::unique_ptr<model::LayerPass> pass_;
   AuditResult result_;
   std::uint64_t fingerprint_ = 0;
   Clock::time_point saved_ = Clock::now();
@@ -215,92 +314,15 @@ class LengthAudit {
 
 }  // namespace
 
-AuditResult audit_model(const AuditRequest& request, Listener& listener) {
+AuditResult audit_model(const AuditRequest& given, Listener& listener) {
+  const AuditRequest request = joined(given, "audit");
   check_fields(request);
-  check_resume(request.saving.resume, request.saving.json);
+  check_sharing({request.sharing, request.saving.resume, request.saving.overwrite}, request.saving.json);
   files_of_audit(request).check();
+  tell_unshared(request.sharing, listener);
   return LengthAudit(request, listener).run();
 }
 
-namespace {
-
-std::string_view name_of(AuditForm form) {
-  switch (form) {
-    case AuditForm::by_length:
-      return "an audit by length";
-    case AuditForm::analysis:
-      return "an analysis";
-    case AuditForm::probe:
-      break;
-  }
-  return "a probe";
-}
-
-AuditForm form_of(const Json& settings) {
-  if (settings.contains("probe")) return AuditForm::probe;
-  return settings.contains("starts") ? AuditForm::by_length : AuditForm::analysis;
-}
-
-}  // namespace
-
-CallFiles files_of_audit(const AuditRequest& request) {
-  CallFiles call = files_of(request, request.saving.overwrite, kAuditSchema);
-  if (is_file(request.saving.json)) call.writes(named("json"), request.saving.json + kRowsEnding, npz_kind());
-  return call;
-}
-
-void check_form(const Json& results, AuditForm expected) {
-  const AuditForm form = form_of(results.at("settings"));
-  if (form != expected)
-    throw Error(ErrorCode::bad_file, fmt::format("these are results of {}; expected {}", name_of(form), name_of(expected)));
-}
-
-HeadPlace parse_head(std::string_view text, std::int64_t layers, std::int64_t heads) {
-  HeadPlace place;
-  const char* const end = text.data() + text.size();
-  const auto layer = std::from_chars(text.data(), end, place.layer);
-  const bool dotted = layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.';
-  const auto head = dotted ? std::from_chars(layer.ptr + 1, end, place.head) : layer;
-  if (!dotted || head.ec != std::errc() || head.ptr != end)
-    throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("{} is {}; expected LAYER.HEAD, both counted from 0, such as 3.5", named("head"),
-                                   in_quotes(text)));
-  if (place.layer < 0 || place.layer >= layers || place.head < 0 || place.head >= heads)
-    throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("{}: there is no such head; layers go from 0 to {} and heads from 0 to {}",
-                                   named("head", text), layers - 1, heads - 1));
-  return place;
-}
-
-// An AuditResult as JSON and back.
-
-Json to_json(const AuditResult& result) {
-  Json json = header_of(kAuditSchema, result.provenance);
-  json["settings"] = json_of(result.settings);
-  json["complete"] = result.complete;
-  if (result.findings) {
-    json["verdict"] = result.verdict;
-    json["attention"] = audit::to_json(*result.findings);
-  }
-  if (result.sketches) json["sketches"] = audit::to_json(*result.sketches);
-  return json;
-}
-
-AuditResult audit_result(const Json& json) {
-  return read_results(json, kAuditSchema, [](const Json& results) {
-    check_form(results, AuditForm::by_length);
-    AuditResult result{.provenance = provenance_in(results)};
-    read_json(results.at("settings"), result.settings);
-    const ModelSettings& model = result.settings.model;
-    read_json(results.at("complete"), result.complete);
-    if (results.contains("attention")) {
-      read_json(results.at("verdict"), result.verdict);
-      result.findings = audit::findings_in(results.at("attention"), model.layers, model.heads);
-    }
-    if (results.contains("sketches"))
-      result.sketches = audit::sketches_in(results.at("sketches"), model.layers, model.heads);
-    return result;
-  });
-}
+RunStatus status_of(const AuditRequest& request) { return shared_status("audit", request.sharing, request.command); }
 
 }  // namespace sharpmax

@@ -13,8 +13,10 @@
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
+#include "machine/blas.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax {
 namespace {
@@ -95,20 +97,72 @@ void ask_all(model::Session& session, ProbeResult& result, Listener& listener, c
 
 }  // namespace
 
-ProbeResult probe_model(const ProbeRequest& request, Listener& listener) {
+namespace {
+
+constexpr const char* kProbeVerb = "probe";
+
+// Lengths shared with other processes.
+ProbeResult probe_in_pieces(model::Session& session, ProbeResult result, const ProbeRequest& request, Listener& listener) {
+  const std::vector<std::int64_t>& lengths = result.settings.lengths;
+  std::vector<Piece> pieces;
+  for (const std::int64_t length : lengths) {
+    const std::string name = fmt::format("length-{}", length);
+    pieces.push_back({.name = name, .cost = static_cast<double>(length), .file = piece_file(name + ".json")});
+  }
+  SharedJob job({.verb = kProbeVerb,
+                 .fields = shared_fields(request),
+                 .measured = model::without_paths(json_of(result.settings)),
+                 .pieces = {{"lengths", pieces}},
+                 .blas = blas_description()},
+                {request.sharing, request.saving.resume, request.saving.overwrite}, listener);
+  const ProbeQuestions& questions = result.settings.questions;
+  const std::int64_t heads = result.settings.model.heads;
+  job.carry_out(pieces, [&](std::size_t piece) {
+    const auto tell = [&](const audit::ProbeProgress& p) {
+      listener.proceed(fmt::format("{} tokens: question {} of {}", grouped(lengths[piece]), p.done, p.questions));
+    };
+    const ProbedLength found = audit::measure_probe(session, probe_of(questions), lengths[piece], questions.questions, tell);
+    write_text(job.path_of(pieces[piece]), audit::to_json(found, heads).dump() + "\n");
+  });
+  for (const Piece& piece : pieces) {
+    const std::filesystem::path file = job.path_of(piece);
+    try {
+      result.lengths.push_back(
+          audit::probed_length_in(parse_json(read_text(file), file.string()), result.settings.model.layers, heads));
+    } catch (const Json::exception& error) {
+      throw Error(ErrorCode::bad_file, fmt::format("{}: not the answers at a length: {}; delete it to ask again",
+                                                   file.string(), error.what()));
+    }
+  }
+  result.settings.model.file = job.named_place("model", result.settings.model.file);
+  result = probe_result(job.keep(to_json(result)));
+  listener.on_progress("");
+  if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
+  return result;
+}
+
+}  // namespace
+
+RunStatus status_of(const ProbeRequest& request) { return shared_status(kProbeVerb, request.sharing, request.command); }
+
+ProbeResult probe_model(const ProbeRequest& given, Listener& listener) {
+  const ProbeRequest request = joined(given, kProbeVerb);
   check_fields(request);
-  check_resume(request.saving.resume, request.saving.json);
+  check_sharing({request.sharing, request.saving.resume, request.saving.overwrite}, request.saving.json);
   if (request.questions.probe.empty())
     throw RequestError(ErrorCode::bad_argument, fmt::format("no probe was named; {} must be max or lookup", named("probe")));
   files_of(request, request.saving.overwrite, kAuditSchema).check();
+  tell_unshared(request.sharing, listener);
   const auto model = model::shared_model(request.model);
   ProbeResult result{.provenance = provenance_of(request.command, command_of("audit", request))};
   result.settings.questions = request.questions;
   result.settings.lengths = probed_lengths(request, model::context_of(*model, request.model));
   result.settings.model = model::settings_of(*model, request.model, listener);
-  result.lengths = saved_lengths(request.saving, result.settings);
+  const bool in_pieces = !request.sharing.directory.empty();
+  if (!in_pieces) result.lengths = saved_lengths(request.saving, result.settings);
   const std::int64_t room = audit::probe_room(result.settings.lengths.back());
   const auto session = model::open_session(*model, request.model, room, listener);
+  if (in_pieces) return probe_in_pieces(*session, std::move(result), request, listener);
   tell_resumption(request.saving, result, listener);
   const auto save = [&] {
     if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -204,6 +205,60 @@ std::vector<T> elements_of(const NpyArray& array) {
 }
 
 }  // namespace
+
+namespace {
+
+std::string kept_name(std::size_t i) { return fmt::format("kept{}", i); }
+
+void save_pass(const model::LayerPass& pass, const RowWatch& watch, std::size_t lengths, const model::PassFile& file) {
+  std::vector<NamedNpyView> arrays;
+  for (std::size_t i = 0; i < lengths; ++i) {
+    const std::vector<float>& values = watch.kept(i).values;
+    arrays.push_back({kept_name(i), {NpyType::float32, {static_cast<std::int64_t>(values.size())}, values.data()}});
+  }
+  pass.save(file.path, file.fingerprint, std::move(arrays));
+}
+
+void load_pass(model::LayerPass& pass, RowWatch& watch, std::span<const std::int64_t> lengths,
+               const model::PassFile& file) {
+  const auto arrays = pass.load(file.path, file.fingerprint, lengths.back());
+  for (std::size_t i = 0; !arrays.empty() && i < lengths.size(); ++i) {
+    const NpyArray* const kept = find(arrays, kept_name(i));
+    if (kept == nullptr || kept->type != NpyType::float32 ||
+        kept->shape != std::vector<std::int64_t>{static_cast<std::int64_t>(watch.kept(i).values.size())})
+      throw Error(ErrorCode::bad_file, fmt::format("{}: '{}' is not what an audit keeps of this model; delete the file to "
+                                                   "read the excerpt again",
+                                                   file.path.string(), kept_name(i)));
+    watch.restore(i, elements_of<float>(*kept));
+  }
+}
+
+}  // namespace
+
+void read_excerpt(model::LayerPass& pass, std::span<const model::Token> excerpt, std::span<const std::int64_t> lengths,
+                  const ReadingListener& listener, const model::PassFile& file) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::vector<std::int64_t>> wanted;
+  for (const std::int64_t length : lengths) wanted.push_back(rows_near(length));
+  const model::Configuration& c = pass.model().configuration();
+  RowWatch watch(c, pass.block(), std::move(wanted));
+  const model::WatchingPass watching(pass, watch);
+  if (!file.path.empty()) load_pass(pass, watch, lengths, file);
+  auto saved = Clock::now();
+  pass.run(excerpt.first(static_cast<std::size_t>(lengths.back())), lengths,
+           {.on_block =
+                [&](std::int64_t layer, std::int64_t tokens) {
+                  const std::int64_t share = (layer * lengths.back() + tokens) / c.layers;
+                  if (listener.on_tokens) listener.on_tokens(std::max<std::int64_t>(share, 1));
+                },
+            .on_layer =
+                [&](std::int64_t) {
+                  if (file.path.empty() || std::chrono::duration<double>(Clock::now() - saved).count() < file.seconds) return;
+                  save_pass(pass, watch, lengths.size(), file);
+                  saved = Clock::now();
+                }});
+  for (std::size_t i = 0; i < lengths.size(); ++i) listener.on_length(i, watch.take(i));
+}
 
 void write_readings(const std::filesystem::path& path, const Readings& readings, const ReadingPlan& plan,
                     const model::Configuration& c, std::uint64_t fingerprint) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "model/architecture/architecture.h"
+#include "model/job/model_request.h"
+#include "model/transformer/layer_pass.h"
 #include "model/transformer/session.h"
 #include "sharpmax/audit.h"
 
@@ -49,6 +51,8 @@ class RowWatch final : public model::AttentionObserver {
   // What was kept for the i-th length, once every layer has seen its last position.
   const KeptRows& kept(std::size_t i) const { return kept_[i]; }
   KeptRows take(std::size_t i) { return std::move(kept_[i]); }
+  // What another watch of the same places had kept.
+  void restore(std::size_t i, std::vector<float> values) { kept_[i].values = std::move(values); }
 
  private:
   bool in(const KeptRows& kept, const model::AttentionBlock& block) const;
@@ -101,6 +105,11 @@ struct ReadingListener {
 // Reads one excerpt from an empty cache, to lengths.back() tokens.
 void read_excerpt(model::Session& session, std::span<const model::Token> excerpt,
                   std::span<const std::int64_t> lengths, const ReadingListener& listener);
+
+// The same layer by layer; every length comes at the end. `file`: for the state after a layer, from which a pass goes on
+// that was ended before; an empty path: none.
+void read_excerpt(model::LayerPass& pass, std::span<const model::Token> excerpt, std::span<const std::int64_t> lengths,
+                  const ReadingListener& listener, const model::PassFile& file);
 
 // NumPy's .npz: rows of excerpt e at length n in `excerptE_nN`, [layer, head, row, field], with the
 // positions of the queries in `excerptE_nN_positions`; `fingerprint` says of what. Written atomically.

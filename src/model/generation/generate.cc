@@ -198,19 +198,37 @@ double loss_of(std::span<const float> logits, Token token) {
          static_cast<double>(logits[static_cast<std::size_t>(token)]);
 }
 
+namespace {
+
+// Adds the loss of the token after each position.
+void add_loss(ChunkLosses& result, std::span<const Token> chunk, std::int64_t position, std::span<const float> logits) {
+  const Token next = chunk[static_cast<std::size_t>(position) + 1];
+  result.losses.push_back(static_cast<float>(loss_of(logits, next)));
+  result.likeliest += likeliest(logits) == next;
+}
+
+}  // namespace
+
 ChunkLosses chunk_losses(Session& session, std::span<const Token> chunk, std::int64_t first,
                          const std::function<void(std::int64_t)>& on_token) {
   ChunkLosses result{.first = first};
   if (chunk.size() < 2) return result;
   session.rewind(0);
   // The last token is predicted, not read.
-  session.feed_for_all(chunk.first(chunk.size() - 1),
-                       [&](std::int64_t position, std::span<const float> logits) {
-                         const Token next = chunk[static_cast<std::size_t>(position) + 1];
-                         result.losses.push_back(static_cast<float>(loss_of(logits, next)));
-                         result.likeliest += likeliest(logits) == next;
-                         if (on_token) on_token(position + 1);
-                       });
+  session.feed_for_all(chunk.first(chunk.size() - 1), [&](std::int64_t position, std::span<const float> logits) {
+    add_loss(result, chunk, position, logits);
+    if (on_token) on_token(position + 1);
+  });
+  return result;
+}
+
+ChunkLosses chunk_losses(LayerPass& pass, std::span<const Token> chunk, std::int64_t first,
+                         const LayerPass::Listener& listener) {
+  ChunkLosses result{.first = first};
+  if (chunk.size() < 2) return result;
+  LayerPass::Listener hearing = listener;
+  hearing.logits = [&](std::int64_t position, std::span<const float> logits) { add_loss(result, chunk, position, logits); };
+  pass.run(chunk.first(chunk.size() - 1), {}, hearing);
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/transformer/layer_pass.h"
 #include "model/transformer/session.h"
 #include "sharpmax/perplexity.h"
 
@@ -82,5 +83,8 @@ double loss_of(std::span<const float> logits, Token token);
 // Losses of one chunk; the session is rewound first. `on_token` is called with how many are through.
 ChunkLosses chunk_losses(Session& session, std::span<const Token> chunk, std::int64_t first,
                          const std::function<void(std::int64_t)>& on_token = {});
+// The same layer by layer. Of the listener: on_block and on_layer.
+ChunkLosses chunk_losses(LayerPass& pass, std::span<const Token> chunk, std::int64_t first,
+                         const LayerPass::Listener& listener);
 
 }  // namespace sharpmax::model

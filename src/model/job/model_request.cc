@@ -120,17 +120,25 @@ SessionSettings session_settings(const Model& model, const ModelRequest& request
   return settings;
 }
 
-void check_memory(const Configuration& c, std::int64_t tokens, const std::string& type) {
-  const auto bytes = cache_bytes(c, tokens, cache_type(type));
+namespace {
+
+// what: "keys and values"; bytes: nothing if they cannot be counted.
+void check_fits(const std::string& what, std::optional<std::uint64_t> bytes, std::int64_t tokens, const std::string& type) {
   const double wanted = bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::infinity();
   const auto there = available_memory();
   if (!there || wanted <= static_cast<double>(*there)) return;
   constexpr double kGigabyte = 1e9;
   throw RequestError(ErrorCode::memory,
-                     fmt::format("not enough memory: keys and values of {} tokens take {:.1f} GB in {}, and {:.1f} GB are "
+                     fmt::format("not enough memory: {} of {} tokens take {:.1f} GB in {}, and {:.1f} GB are "
                                  "free; a smaller {}{} takes less",
-                                 grouped(tokens), wanted / kGigabyte, type, static_cast<double>(*there) / kGigabyte,
+                                 what, grouped(tokens), wanted / kGigabyte, type, static_cast<double>(*there) / kGigabyte,
                                  named("context"), type == "float32" ? " or " + named("cache", "float16") : ""));
+}
+
+}  // namespace
+
+void check_memory(const Configuration& c, std::int64_t tokens, const std::string& type) {
+  check_fits("keys and values", cache_bytes(c, tokens, cache_type(type)), tokens, type);
 }
 
 void check_room(const Model& model, const ModelRequest& request, std::int64_t tokens, Listener& listener) {
@@ -142,6 +150,14 @@ std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& re
                                       Listener& listener) {
   check_room(model, request, tokens, listener);
   return std::make_unique<Session>(model, session_settings(model, request, tokens, listener));
+}
+
+std::unique_ptr<LayerPass> open_layer_pass(const Model& model, const ModelRequest& request, std::int64_t tokens,
+                                           Listener& listener) {
+  const auto bytes = layer_pass_bytes(model.configuration(), tokens, cache_type(request.cache));
+  check_fits("features, and keys and values of one layer,", bytes, tokens, request.cache);
+  note_untrained(model.configuration(), tokens, listener);
+  return std::make_unique<LayerPass>(model, session_settings(model, request, tokens, listener));
 }
 
 std::string checksum_of(const ModelFile& file, Listener& listener) {
@@ -276,6 +292,12 @@ std::string token_text(const Model& model, Token token) {
   } catch (const Error&) {  // it has none, or one that we do not know
     return std::to_string(token);
   }
+}
+
+Json without_paths(Json settings) {
+  if (const auto model = settings.find("model"); model != settings.end() && model->is_object()) model->erase("file");
+  for (const char* const path : {"text", "task"}) settings.erase(path);
+  return settings;
 }
 
 std::uint64_t fingerprint_of(std::span<const Token> tokens) {

@@ -1,12 +1,14 @@
 // A ModelRequest carried out: the model opened, a session with room for a text, what results say about both.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "model/file/model_file.h"
+#include "model/transformer/layer_pass.h"
 #include "model/transformer/model.h"
 #include "model/transformer/session.h"
 #include "sharpmax/inspect.h"
@@ -32,10 +34,24 @@ void check_room(const Model& model, const ModelRequest& request, std::int64_t to
 std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& request, std::int64_t tokens,
                                       Listener& listener);
 
+// The same for a pass layer by layer.
+std::unique_ptr<LayerPass> open_layer_pass(const Model& model, const ModelRequest& request, std::int64_t tokens,
+                                           Listener& listener);
+
+// File for the state of such a pass, written after a layer if `seconds` have passed since the last time.
+struct PassFile {
+  std::filesystem::path path;
+  std::uint64_t fingerprint = 0;  // of the model and the text
+  double seconds = 0;
+};
+
 // SHA-256 of the model as model/file/model_file.h has it; tells its progress if that takes over a second.
 std::string checksum_of(const ModelFile& file, Listener& listener);
 
 ModelSettings settings_of(const Model& model, const ModelRequest& request, Listener& listener);
+
+// Settings of results as JSON without the paths of model, text and questions, which machines may have in other places.
+Json without_paths(Json settings);
 
 // A TextRequest carried out: the tokens of a text, and what tells one text from another.
 

@@ -13,9 +13,11 @@
 #include "job/field_values.h"
 #include "job/json_members.h"
 #include "job/saved_results.h"
+#include "machine/blas.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
 #include "storage/files.h"
+#include "sweep/shared_job.h"
 
 namespace sharpmax {
 namespace {
@@ -92,45 +94,180 @@ double PerplexityResult::likeliest_right() const {
   return static_cast<double>(right) / static_cast<double>(bucket_of_all(chunks).tokens);
 }
 
-PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener) {
-  check_fields(request);
-  check_resume(request.saving.resume, request.saving.json);
-  files_of(request, request.saving.overwrite, kPerplexitySchema).check();
-  const auto model = model::shared_model(request.model);
-  const std::vector<model::Token> tokens = tokens_after(*model, request.text, request.skip);
-  const auto count = static_cast<std::int64_t>(tokens.size());
-  const std::int64_t length = length_of(*model, request, count), chunks = chunks_of(count, length);
+namespace {
 
-  PerplexityResult result{.provenance = provenance_of(request.command, command_of("perplexity", request)),
-                          .settings = {.model = model::settings_of(*model, request.model, listener),
-                                       .text = model::text_name(request.text),
-                                       .tokens = count,
-                                       .fingerprint = fingerprint_of(tokens, request.skip),
-                                       .length = length,
-                                       .special = request.text.special}};
-  result.chunks = saved_chunks(request, result.settings);
-  const auto session = model::open_session(*model, request.model, length, listener);  // the last token is not read
-  const auto measured = static_cast<std::int64_t>(result.chunks.size());
-  tell_resumption(request.saving, measured, chunks, listener);
-  const auto start = Clock::now();
-  const auto save = [&] {
-    result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    result.complete = static_cast<std::int64_t>(result.chunks.size()) == chunks;
-    if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
-  };
-  save();  // a file that cannot be written is known now, not after the work
-  for (std::int64_t at = measured; at < chunks; ++at) {
-    const std::int64_t first = at * length, part = std::min(length, count - first), before = measured * length;
-    const auto chunk = model::with_beginning(
-        *model, std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part)));
-    result.chunks.push_back(model::chunk_losses(*session, chunk, request.skip + first, [&](std::int64_t done) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (done % 32 == 0) listener.proceed(progress_sentence(first - before + done, count - before, seconds));
-    }));
-    save();
+// A job that knows its model and its chunks.
+class ChunkJob {
+ public:
+  ChunkJob(const PerplexityRequest& request, Listener& listener)
+      : request_(request),
+        listener_(listener),
+        model_(model::shared_model(request.model)),
+        tokens_(tokens_after(*model_, request.text, request.skip)),
+        length_(length_of(*model_, request, count())),
+        result_{.provenance = provenance_of(request.command, command_of("perplexity", request)),
+                .settings = {.model = model::settings_of(*model_, request.model, listener),
+                             .text = model::text_name(request.text),
+                             .tokens = count(),
+                             .fingerprint = fingerprint_of(tokens_, request.skip),
+                             .length = length_,
+                             .special = request.text.special}} {}
+
+  PerplexityResult run_alone() {
+    result_.chunks = saved_chunks(request_, result_.settings);
+    open();
+    const auto measured = static_cast<std::int64_t>(result_.chunks.size());
+    tell_resumption(request_.saving, measured, chunks(), listener_);
+    total_ = count() - measured * length_;
+    save();  // a file that cannot be written is known now, not after the work
+    for (std::int64_t at = measured; at < chunks(); ++at) {
+      result_.chunks.push_back(measure(at));
+      save();
+    }
+    listener_.on_progress("");
+    return std::move(result_);
   }
-  listener.on_progress("");
-  return result;
+
+  // The chunks in runs, shared with other processes.
+  PerplexityResult run_in_pieces() {
+    const std::vector<Piece> pieces = pieces_of_chunks();
+    SharedJob job({.verb = "perplexity",
+                   .fields = shared_fields(request_),
+                   .measured = model::without_paths(json_of(result_.settings)),
+                   .pieces = {{"runs of chunks", pieces}},
+                   .blas = blas_description()},
+                  {request_.sharing, request_.saving.resume, request_.saving.overwrite}, listener_);
+    open();
+    total_ = count();
+    job.carry_out(pieces, [&](std::size_t piece) {
+      std::vector<ChunkLosses> losses;
+      const std::int64_t first = static_cast<std::int64_t>(piece) * chunks_of_piece();
+      const std::filesystem::path file = job.path_of(pieces[piece]), state = file.string() + ".state.npz";
+      for (std::int64_t at = first; at < std::min(first + chunks_of_piece(), chunks()); ++at) losses.push_back(measure(at, state));
+      write_text(file, json_of(losses).dump() + "\n");
+      std::error_code ignored;
+      std::filesystem::remove(state, ignored);
+    });
+    for (const Piece& piece : pieces) add_piece(job.path_of(piece));
+    result_.settings.model.file = job.named_place("model", result_.settings.model.file);
+    result_.settings.text = job.named_place("text", "-");
+    note_standing();
+    PerplexityResult agreed = perplexity_result(job.keep(to_json(result_)));
+    listener_.on_progress("");
+    if (!request_.saving.json.empty()) write_text(request_.saving.json, results_text(to_json(agreed)));
+    return agreed;
+  }
+
+ private:
+  std::int64_t count() const { return static_cast<std::int64_t>(tokens_.size()); }
+  std::int64_t chunks() const { return chunks_of(count(), length_); }
+
+  // A claim takes a millisecond, so a piece is at least so long.
+  static constexpr std::int64_t kTokensOfPiece = 1024;
+  std::int64_t chunks_of_piece() const { return std::max<std::int64_t>(1, kTokensOfPiece / length_); }
+
+  std::vector<Piece> pieces_of_chunks() const {
+    std::vector<Piece> pieces;
+    for (std::int64_t first = 0; first < chunks(); first += chunks_of_piece()) {
+      const std::int64_t end = std::min((first + chunks_of_piece()) * length_, count());
+      const std::string name = fmt::format("chunks-{}", first);
+      pieces.push_back({.name = name, .cost = static_cast<double>(end - first * length_), .file = piece_file(name + ".json")});
+    }
+    return pieces;
+  }
+
+  void add_piece(const std::filesystem::path& file) {
+    std::vector<ChunkLosses> losses;
+    try {
+      read_json(parse_json(read_text(file), file.string()), losses);
+    } catch (const Json::exception& error) {
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("{}: not the losses of chunks: {}; delete it to measure again", file.string(), error.what()));
+    }
+    for (ChunkLosses& chunk : losses) result_.chunks.push_back(std::move(chunk));
+  }
+
+  void open() {
+    if (request_.order.by_layer)
+      pass_ = model::open_layer_pass(*model_, request_.model, length_, listener_);
+    else
+      session_ = model::open_session(*model_, request_.model, length_, listener_);  // the last token is not read
+    start_ = Clock::now();
+  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  // state: file for the state of a pass layer by layer; empty: none.
+  ChunkLosses measure(std::int64_t at, const std::filesystem::path& state = {}) {
+    const std::int64_t first = at * length_, part = std::min(length_, count() - first);
+    const auto chunk = model::with_beginning(
+        *model_, std::span(tokens_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(part)));
+    ChunkLosses losses =
+        pass_ ? losses_by_layer(chunk, request_.skip + first, {state, chunk_print(at), request_.order.checkpoint_seconds})
+              : model::chunk_losses(*session_, chunk, request_.skip + first, [&](std::int64_t done) {
+                  if (done % 32 == 0) listener_.proceed(progress_sentence(done_ + done, total_, seconds()));
+                });
+    done_ += part;
+    return losses;
+  }
+
+  std::uint64_t chunk_print(std::int64_t at) const {
+    return model::fingerprint_with(model::fingerprint_of(tokens_), fmt::format("{} {}", model::without_paths(json_of(result_.settings)).dump(), at));
+  }
+
+  ChunkLosses losses_by_layer(std::span<const model::Token> chunk, std::int64_t first, const model::PassFile& file) {
+    const std::int64_t layers = model_->configuration().layers, read = static_cast<std::int64_t>(chunk.size()) - 1;
+    if (!file.path.empty()) pass_->load(file.path, file.fingerprint, read);
+    auto saved = Clock::now();
+    return model::chunk_losses(
+        *pass_, chunk, first,
+        {.on_block =
+             [&](std::int64_t layer, std::int64_t tokens) {
+               listener_.proceed(progress_sentence(done_ + std::max<std::int64_t>((layer * read + tokens) / layers, 1), total_,
+                                                   seconds()));
+             },
+         .on_layer =
+             [&](std::int64_t) {
+               if (file.path.empty() || std::chrono::duration<double>(Clock::now() - saved).count() < file.seconds) return;
+               pass_->save(file.path, file.fingerprint, {});
+               saved = Clock::now();
+             }});
+  }
+
+  void note_standing() {
+    result_.seconds = seconds();
+    result_.complete = static_cast<std::int64_t>(result_.chunks.size()) == chunks();
+  }
+  void save() {
+    note_standing();
+    if (!request_.saving.json.empty()) write_text(request_.saving.json, results_text(to_json(result_)));
+  }
+
+  const PerplexityRequest& request_;
+  Listener& listener_;
+  std::shared_ptr<const model::Model> model_;
+  std::vector<model::Token> tokens_;
+  std::int64_t length_;
+  PerplexityResult result_;
+  std::unique_ptr<model::Session> session_;  // or
+  std::unique_ptr<model::LayerPass> pass_;
+  std::int64_t done_ = 0, total_ = 0;  // tokens read here, and those to read
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+PerplexityResult perplexity(const PerplexityRequest& given, Listener& listener) {
+  const PerplexityRequest request = joined(given, "perplexity");
+  check_fields(request);
+  check_sharing({request.sharing, request.saving.resume, request.saving.overwrite}, request.saving.json);
+  files_of(request, request.saving.overwrite, kPerplexitySchema).check();
+  tell_unshared(request.sharing, listener);
+  ChunkJob job(request, listener);
+  return request.sharing.directory.empty() ? job.run_alone() : job.run_in_pieces();
+}
+
+RunStatus status_of(const PerplexityRequest& request) {
+  return shared_status("perplexity", request.sharing, request.command);
 }
 
 Json to_json(const PerplexityResult& result) {

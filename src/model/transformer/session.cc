@@ -128,6 +128,11 @@ Rope rope_of(const Configuration& c, const SessionSettings& settings) {
   return rope;
 }
 
+Configuration cached_part(Configuration c, bool one_layer) {
+  if (one_layer) c.layers = 1;
+  return c;
+}
+
 std::size_t room(std::int64_t tokens, std::int64_t width) { return static_cast<std::size_t>(tokens * width); }
 
 }  // namespace
@@ -137,7 +142,8 @@ Session::Session(const Model& model, const SessionSettings& settings)
       c_(model.configuration()),
       block_(std::clamp<std::int64_t>(settings.block, 1, capacity_of(c_, settings.capacity))),
       threads_(threads_for(settings.threads)),
-      cache_(c_, capacity_of(c_, settings.capacity), settings.cache),
+      one_layer_(settings.one_layer),
+      cache_(cached_part(c_, one_layer_), capacity_of(c_, settings.capacity), settings.cache),
       runs_(runs_of(model, settings.normalizers)),
       on_layer_(settings.on_layer),
       rope_(rope_of(c_, settings)),
@@ -170,6 +176,7 @@ void Session::check(std::span<const Token> tokens) const {
 
 template <class AfterBlock>
 void Session::in_blocks(std::span<const Token> tokens, const AfterBlock& after) {
+  if (one_layer_) throw Error(ErrorCode::bad_argument, "a session of one layer is read by a LayerPass alone");
   check(tokens);
   while (!tokens.empty()) {
     const auto block = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(block_)));
@@ -193,15 +200,16 @@ std::span<const float> Session::feed_for_last(std::span<const Token> tokens) {
 }
 
 void Session::feed_for_all(std::span<const Token> tokens, const LogitsSink& sink) {
-  in_blocks(tokens, [&](std::int64_t count, bool) {
-    for (std::int64_t first = 0; first < count; first += kLogitTokens) {
-      const std::int64_t part = std::min(kLogitTokens, count - first);
-      compute_logits(first, part);
-      for (std::int64_t t = 0; t < part; ++t)
-        sink(position_ + first + t,
-             {logits_.data() + t * c_.vocabulary, static_cast<std::size_t>(c_.vocabulary)});
-    }
-  });
+  in_blocks(tokens, [&](std::int64_t count, bool) { tell_logits(count, sink); });
+}
+
+void Session::tell_logits(std::int64_t tokens, const LogitsSink& sink) {
+  for (std::int64_t first = 0; first < tokens; first += kLogitTokens) {
+    const std::int64_t part = std::min(kLogitTokens, tokens - first);
+    compute_logits(first, part);
+    for (std::int64_t t = 0; t < part; ++t)
+      sink(position_ + first + t, {logits_.data() + t * c_.vocabulary, static_cast<std::size_t>(c_.vocabulary)});
+  }
 }
 
 void Session::rewind(std::int64_t position) {
@@ -214,13 +222,20 @@ void Session::rewind(std::int64_t position) {
 void Session::run_block(std::span<const Token> tokens) {
   const auto count = static_cast<std::int64_t>(tokens.size());
   embed(tokens);
-  if (c_.rope.features > 0) rope_.fill(position_, count);
-  if (c_.window_rope) window_rope_.fill(position_, count);
-  for (std::int64_t layer = 0; layer < c_.layers; ++layer) {
-    if (on_layer_) on_layer_();
-    run_attention(layer, count);
-    run_feed_forward(layer, count);
-  }
+  turn_to(position_, count);
+  for (std::int64_t layer = 0; layer < c_.layers; ++layer) run_layer(layer, count);
+}
+
+void Session::turn_to(std::int64_t position, std::int64_t tokens) {
+  position_ = position;
+  if (c_.rope.features > 0) rope_.fill(position_, tokens);
+  if (c_.window_rope) window_rope_.fill(position_, tokens);
+}
+
+void Session::run_layer(std::int64_t layer, std::int64_t tokens) {
+  if (on_layer_) on_layer_();
+  run_attention(layer, tokens);
+  run_feed_forward(layer, tokens);
 }
 
 void Session::embed(std::span<const Token> tokens) {
@@ -272,7 +287,7 @@ void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
     float* const query = query_key_value_.data() + t * stride;
     float* const key = query + c_.query_width();
     prepare_query_and_key(layer, t, query);
-    cache_.store(layer, position_ + t, key, key + c_.kv_width());
+    cache_.store(one_layer_ ? 0 : layer, position_ + t, key, key + c_.kv_width());
   });
   attend_block(layer, tokens);
   project({&w.attention_out, 1}, attended_.data(), c_.query_width(), tokens, result_.data(), c_.width);
@@ -302,6 +317,7 @@ void Session::prepare_query_and_key(std::int64_t layer, std::int64_t t, float* q
 
 void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
   const std::int64_t stride = c_.query_width() + 2 * c_.kv_width(), keys = position_ + tokens;
+  const std::int64_t cached = one_layer_ ? 0 : layer;
   for (const HeadRun& run : runs_[static_cast<std::size_t>(layer)]) {
     const std::int64_t window = c_.window_of(layer, run.first);
     const Extents<4> shape{1, run.count, tokens, c_.head_width};
@@ -309,8 +325,8 @@ void Session::attend_block(std::int64_t layer, std::int64_t tokens) {
     AttentionRequest request;
     request.query = TensorView<const float, 4>(query_key_value_.data() + first, shape,
                                                {tokens * stride, c_.head_width, stride, 1});
-    request.key = cache_.keys(layer, run.kv_first, run.kv_count, keys);
-    request.value = cache_.values(layer, run.kv_first, run.kv_count, keys);
+    request.key = cache_.keys(cached, run.kv_first, run.kv_count, keys);
+    request.value = cache_.values(cached, run.kv_first, run.kv_count, keys);
     request.causal = Causal::bottom_right;
     if (window > 0) request.window.left = window - 1;
     request.scale = c_.attention_scale;

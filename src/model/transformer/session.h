@@ -98,6 +98,7 @@ struct SessionSettings {
   std::optional<RopeScaling> rope_scaling;     // default: the model's
   // Called before each layer of each block. It may throw: the tokens of that block then count as not fed.
   std::function<void()> on_layer;
+  bool one_layer = false;  // room for keys and values of one layer at a time: for a LayerPass alone
 };
 
 class Session {
@@ -129,9 +130,15 @@ class Session {
   void rewind(std::int64_t position);
 
  private:
+  friend class LayerPass;  // layer_pass.h: the same parts in another order
+
   template <class AfterBlock>
   void in_blocks(std::span<const Token> tokens, const AfterBlock& after);
   void run_block(std::span<const Token> tokens);
+  void turn_to(std::int64_t position, std::int64_t tokens);
+  void run_layer(std::int64_t layer, std::int64_t tokens);
+  // Logits of the block's tokens, the first of which stands at position_.
+  void tell_logits(std::int64_t tokens, const LogitsSink& sink);
   void embed(std::span<const Token> tokens);
   void run_attention(std::int64_t layer, std::int64_t tokens);
   void attend_block(std::int64_t layer, std::int64_t tokens);
@@ -153,6 +160,7 @@ class Session {
   const Configuration& c_;
   std::int64_t block_;
   int threads_;
+  bool one_layer_;
   KeyValueCache cache_;
   std::vector<std::vector<HeadRun>> runs_;  // by layer
   std::function<void()> on_layer_;

@@ -192,6 +192,7 @@ void check_launched(const RetrievalRequest& request, const Launch& launch) {
 
 void tell_company(const Launch& launch, const retrieval::RunSettings& settings, const RetrievalRequest& request,
                   Listener& listener) {
+  if (const std::string unused = unused_tasks_sentence(); !unused.empty()) listener.narrate(unused);
   if (!launch.several() || launch.rank > 0) return;
   const std::string directory = directory_of(request);
   listener.narrate(fmt::format("{} processes, started by {}, share {}", launch.size, launch.launcher, directory));
@@ -267,7 +268,7 @@ RetrievalResult retrieve(const RetrievalRequest& request, Listener& listener) {
   const bool shared = request.head.empty() && (request.join || launched.several());
   if (launched.several()) check_launched(request, launched);
   const retrieval::RunSettings settings = request.join ? settings_to_join(request) : retrieval::settings_of(request);
-  if (shared) tell_company(launched, settings, request, listener);
+  if (request.head.empty()) tell_company(launched, settings, request, listener);
   RetrievalResult result = retrieval::result_of(carry_out(request, settings, shared, listener));
   result.provenance = provenance_of(request.command, command_of("retrieve", request));
   if (request.head.empty()) result = kept(result, request, shared, listener);

@@ -80,6 +80,7 @@ train::RunSettings settings_for(const TrainRequest& request) {
 
 void tell_company(const Launch& launch, const train::RunSettings& settings, const std::string& directory,
                   Listener& listener) {
+  if (const std::string unused = unused_tasks_sentence(); !unused.empty()) listener.narrate(unused);
   if (!launch.several() || launch.rank > 0) return;
   listener.narrate(
       fmt::format("{} processes, started by {}, share {}", launch.size, launch.launcher, directory));
@@ -135,7 +136,7 @@ TrainResult train_models(const TrainRequest& request, Listener& listener) {
       .check();
   listener.on_resumption({true, "checkpoints and finished tests are saved", directory_of(request)});
   const train::Directory directory(directory_of(request), settings, existing_for(request, shared));
-  if (shared) tell_company(launched, settings, directory_of(request), listener);
+  tell_company(launched, settings, directory_of(request), listener);
   TrainResult result = train::run(settings, directory,
                                   {.threads = request.threads.value_or(0),
                                    .checkpoint_seconds = request.checkpoint_seconds,
