@@ -128,9 +128,9 @@ class Testing {
       request.heat_map_items = std::min(test().heat_map_items, request.n);
     }
     request.certified_spread = tested.spread.certified;
-    std::int64_t before = 0;
-    request.progress = [&](std::int64_t sets_done) {
-      meter.add(static_cast<double>(sets_done - before) * static_cast<double>(request.n));
+    double before = 0.0;
+    request.progress = [&](double sets_done) {
+      meter.add((sets_done - before) * static_cast<double>(request.n));
       before = sets_done;
     };
     Evaluation evaluation = evaluate(tested.head, request, {.threads = options_.threads});
@@ -138,7 +138,7 @@ class Testing {
     for (std::size_t k = 0; k < evaluation.heat_maps.size(); ++k)
       if (has_heat_map(test().normalizers[k], test())) kept.push_back(std::move(evaluation.heat_maps[k]));
     evaluation.heat_maps = std::move(kept);
-    meter.add(static_cast<double>(request.sets - before) * static_cast<double>(request.n));
+    meter.add((static_cast<double>(request.sets) - before) * static_cast<double>(request.n));
     if (directory_) save_tested(file_of(tested, i), tested.head, evaluation);
     tested.by_size[i] = std::move(evaluation);
   }

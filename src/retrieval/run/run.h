@@ -205,7 +205,8 @@ constexpr std::size_t kQuantiles = 65;
 // two scores; all of the scores, sorted, if there are no more. Scores must not be empty.
 std::vector<double> even_quantiles(std::vector<double> scores, std::size_t count);
 
-// The first test set at the largest size, of the first seed of each arm.
+// The first test set at the largest size whose sets are held in memory, of the first seed of each arm; none without such a
+// size.
 std::vector<ScoreRow> score_rows(std::span<const TestedHead> heads, const TestSettings& test);
 
 }  // namespace sharpmax::retrieval
