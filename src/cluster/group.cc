@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/in_quotes.h"
+#include "cluster/launched_group.h"
 #include "sharpmax/cluster.h"
 #include "sharpmax/error.h"
 #include "sharpmax/machine.h"
@@ -34,6 +35,10 @@ std::string excerpt(const std::string& text, std::size_t from) {
 }  // namespace
 
 std::unique_ptr<Group> serial_group() { return std::make_unique<SerialGroup>(); }
+
+std::unique_ptr<Group> launched_group(const Launch& launch, double patience) {
+  return launch.several() ? mpi_group(launch, patience) : serial_group();
+}
 
 void CountedGroup::count_received(std::span<const Bytes> parts) {
   for (std::size_t p = 0; p < parts.size(); ++p)

@@ -100,7 +100,10 @@ void SplitRow::finish_without_keys(double top) {
   finish(std::move(outcome));
 }
 
-std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
+namespace {
+
+// Null for a rule that has no parts.
+std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
   const HeadParameters parameters(normalizer.parameters(), head);
   const Rule rule = normalizer.definition().rule(parameters, static_cast<double>(std::max<std::int64_t>(n, 1)));
   switch (rule.kind) {
@@ -131,6 +134,17 @@ std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t
     case RuleKind::specification:
       break;
   }
+  return nullptr;
+}
+
+}  // namespace
+
+bool can_be_split(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
+  return row_of_rule(normalizer, head, n) != nullptr;
+}
+
+std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
+  if (std::unique_ptr<SplitRow> row = row_of_rule(normalizer, head, n)) return row;
   throw Error(ErrorCode::unsupported,
               fmt::format("{} cannot be computed over a row that is cut into shares: it needs the whole row in one place",
                           normalizer.text()));

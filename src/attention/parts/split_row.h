@@ -77,6 +77,9 @@ class SplitRow : public InRounds {
 // Scores rounded up to whole vectors.
 std::size_t padded_keys(std::size_t keys);
 
+// Whether split_row() has a row for it.
+bool can_be_split(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n);
+
 // The row of a normalizer over n unmasked keys. Throws Error{unsupported} for a rule that has no parts: one of the
 // caller's own, and entmax so close to softmax that it has no kernel.
 std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n);

@@ -128,6 +128,7 @@ class Testing {
       request.heat_map_items = std::min(test().heat_map_items, request.n);
     }
     request.certified_spread = tested.spread.certified;
+    request.group = options_.group;
     double before = 0.0;
     request.progress = [&](double sets_done) {
       meter.add((sets_done - before) * static_cast<double>(request.n));
@@ -253,6 +254,8 @@ namespace {
 
 constexpr const char* kSchema = "sharpmax.retrieval.tested/1";
 
+}  // namespace
+
 std::string fingerprint(const Head& head) {
   return fmt::format("{:016x}", Checksum()
                                     .add(json_of(head.training).dump())
@@ -260,6 +263,8 @@ std::string fingerprint(const Head& head) {
                                     .add(std::as_bytes(std::span(head.normalizer_parameters)))
                                     .value());
 }
+
+namespace {
 
 std::string checksum_of(const Json& body) {
   return fmt::format("{:016x}", Checksum().add(body.dump()).value());

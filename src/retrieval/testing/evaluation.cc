@@ -127,6 +127,15 @@ std::vector<BlockResult> test_streamed(const EvaluationPlan& plan, int threads, 
   return results;
 }
 
+// Rules that need the whole row in one place have it, as far as memory goes.
+bool held(const EvaluationRequest& request) {
+  constexpr std::int64_t kMostHeld = std::int64_t{1} << 28;
+  if (request.n <= request.held_items) return true;
+  if (request.n > kMostHeld) return false;
+  return !std::all_of(request.normalizers.begin(), request.normalizers.end(),
+                      [&](const AnyNormalizer& normalizer) { return can_be_split(normalizer, 0, request.n); });
+}
+
 }  // namespace
 
 Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution) {
@@ -136,7 +145,7 @@ Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Ex
   const SerialBlas serial;
   const EvaluationPlan plan(head, request);
   Evaluation evaluation{.heat_maps = empty_heat_maps(request)};
-  join(request.n <= request.held_items ? test_held(plan, threads, evaluation) : test_streamed(plan, threads, evaluation),
+  join(held(request) ? test_held(plan, threads, evaluation) : test_streamed(plan, threads, evaluation),
        request, evaluation);
   return evaluation;
 }
