@@ -87,7 +87,7 @@ constexpr double kRounding = 4e-6;
 std::vector<std::string> split_rules() {
   std::vector<std::string> texts;
   for (const NormalizerInfo& info : family()) texts.emplace_back(info.name);
-  for (const char* text : {"softmax:beta=2.5", "entropy_target:nats=2", "peak_target:weight=0.9", "entmax:alpha=1.25",
+  for (const char* text : {"softmax:beta=2.5", "softmax:beta=0", "entropy_target:nats=2", "peak_target:weight=0.9", "entmax:alpha=1.25",
                            "entmax:alpha=2", "entmax:alpha=3", "top_k:k=5,beta=2", "sink:c=0.1", "self_adjust:form=plain"})
     texts.emplace_back(text);
   return texts;

@@ -50,6 +50,10 @@ void weigh_gaps(std::span<const double> scores, double top, double beta, std::sp
   for (std::size_t i = 0; i < scores.size(); ++i) weights[i] = static_cast<float>(scores[i] - top);
   std::fill(weights.begin() + static_cast<std::ptrdiff_t>(scores.size()), weights.end(),
             -std::numeric_limits<float>::infinity());
+  if (beta == 0.0) {  // 0 times the gap of a masked key is not a number
+    for (float& weight : weights) weight = std::isinf(weight) ? 0.0f : 1.0f;
+    return;
+  }
   vector_exponential(weights, beta);
 }
 
@@ -108,7 +112,7 @@ std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size
   const Rule rule = normalizer.definition().rule(parameters, static_cast<double>(std::max<std::int64_t>(n, 1)));
   switch (rule.kind) {
     case RuleKind::exponential:
-      if (!(rule.beta > 0.0)) break;
+      if (!(rule.beta >= 0.0)) break;
       return exponential_row(rule);
     case RuleKind::surveyed:
       return surveyed_row(rule, normalizer, head);
@@ -116,7 +120,7 @@ std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size
     case RuleKind::peak_target:
       return target_row(rule);
     case RuleKind::top_k:
-      if (!(rule.beta > 0.0)) break;
+      if (!(rule.beta >= 0.0)) break;
       return top_row(rule, n);
     case RuleKind::hard:
       return top_row({.kind = rule.kind, .target = 1.0}, n);
