@@ -32,6 +32,7 @@ struct RetrievalRequest {
   bool overwrite = false;
   double checkpoint_seconds = 10.0;
   std::string head;
+  double patience = 600.0;
   retrieval::TrainingChanges training;
   retrieval::TestChanges test;
   std::string command;  // for the results; empty: made from the fields
@@ -64,6 +65,10 @@ struct RetrievalRequest {
     visit(common({"head", "FILE", kGroup,
                   "Head to test again, .safetensors; nothing is trained", {}, Field::Kind::input}),
           self.head);
+    visit(Field{"patience", "X", kGroup,
+                "Seconds after which a process that is silent ends the test of a head by several processes",
+                range(1, 1'000'000)},
+          self.patience);
     retrieval::TrainingSettings::each_field(self.training, [&](Field field, auto& value) {
       if (field.name == "normalizer") field.name = "train_normalizer";
       visit(field, value);
@@ -287,7 +292,8 @@ std::string directory_of(const RetrievalRequest& request);
 RunStatus status_of(const RetrievalRequest& request);
 
 // Throws Error, and Interrupted if the listener does; checkpoints and finished tests are then in the directory. The directory
-// gets results.json too. Processes that a launcher started (srun, mpirun, torchrun) join each other.
+// gets results.json too. Processes that a launcher started (srun, mpirun, torchrun) join each other;
+// those that test a head work on every set together, over MPI.
 RetrievalResult retrieve(const RetrievalRequest& request, Listener& listener = nobody());
 
 Json to_json(const RetrievalResult& result);         // schema sharpmax.retrieval/1

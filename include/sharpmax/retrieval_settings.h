@@ -44,7 +44,7 @@ inline constexpr std::int64_t kLargestWidth = 4096;  // four matrices of this ma
 inline constexpr std::int64_t kLargestClasses = 4096;
 inline constexpr std::int64_t kLargestBatch = 1 << 20;
 inline constexpr std::int64_t kLargestTrainingSize = 1 << 20;
-inline constexpr std::int64_t kLargestTestSize = std::int64_t{1} << 28;  // items of one set are held in memory
+inline constexpr std::int64_t kLargestTestSize = std::int64_t{1} << 30;  // so many items of a set have numbers of their own
 
 struct TrainingSettings {
   Encoder encoder = Encoder::mlp;

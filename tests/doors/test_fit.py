@@ -197,7 +197,7 @@ def test_an_empty_bin_is_told_and_does_not_stretch_the_chart(head, tmp_path):
     (("--sizes", "16,x"), "--sizes: 'x' is not a whole number"),
     (("--sizes", "16,16"), "--sizes is 16,16; its values must differ"),
     (("--sizes", "65537"), "65536"),
-    (("--test-sizes", "0"), "--test-sizes is 0; it must be from 1 to 268435456"),
+    (("--test-sizes", "0"), "--test-sizes is 0; it must be from 1 to 1073741824"),
     (("--test-sizes", "16,16"), "--test-sizes is 16,16; its values must differ"),
     (("--sets-scale", 0), "--sets-scale is 0; it must be from 1e-09 to 1024"),
     (("--only", "right"), "--only is 'right'; it must be wrong or mended"),

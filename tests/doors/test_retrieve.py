@@ -292,7 +292,7 @@ def test_hard_attention_alone_can_be_tested(tmp_path):
 
 
 @pytest.mark.parametrize("arguments,words", [
-    (("--sizes", "0"), "--sizes is 0; it must be from 1 to 268435456"),
+    (("--sizes", "0"), "--sizes is 0; it must be from 1 to 1073741824"),
     (("--sizes", "16,x"), "--sizes: 'x' is not a whole number"),
     (("--sizes", "16,16"), "--sizes is 16,16; its values must differ"),
     (("--classes", 1), "--classes is 1; it must be from 2 to 4096"),

@@ -15,6 +15,7 @@
 #include "support/attention_normalizers.h"
 #include "support/retrieval_head.h"
 #include "support/settings.h"
+#include "support/thread_group.h"
 
 namespace sharpmax::test {
 namespace {
@@ -175,6 +176,48 @@ std::vector<std::uint64_t> bits_of_evaluation(const Evaluation& e) {
     for (const float w : map.weights) all.push_back(std::bit_cast<std::uint32_t>(w));
   return all;
 }
+
+// What a set can be tested under share by share: all but a rule that has no kernel.
+std::span<const AnyNormalizer> streamed_rules() { return std::span(kSeveral).first(kSeveral.size() - 1); }
+
+TEST(RetrievalEvaluation, SetsThatAreNeverHeldHaveTheMeasurementsOfThoseThatAre) {
+  for (const Encoder encoder : {Encoder::linear, Encoder::mlp}) {
+    const Head head = random_head(encoder, 20, 5, 11);
+    EvaluationRequest request{.n = 40'001, .sets = 3, .normalizers = streamed_rules(), .heat_map_sets = 2, .heat_map_items = 4};
+    const Evaluation held = evaluate(head, request, {.threads = 1});
+    request.held_items = 1;
+    const Evaluation streamed = evaluate(head, request, {.threads = 2});
+    for (std::size_t k = 0; k < held.measurements.size(); ++k) {
+      const Measurement &a = held.measurements[k], &b = streamed.measurements[k];
+      SCOPED_TRACE(fmt::format("{} {}", word(encoder), a.normalizer));
+      EXPECT_EQ(a.right, b.right);
+      EXPECT_EQ(a.ranked_first, b.ranked_first);
+      EXPECT_EQ(a.hard_right_rule_right, b.hard_right_rule_right);
+      EXPECT_EQ(a.spread, b.spread);
+      expect_close(b.entropy, a.entropy, "entropy");
+      expect_close(b.peak_weight, a.peak_weight, "peak weight");
+      expect_close(b.right_weight, a.right_weight, "weight of the right item");
+      expect_close(b.temperature, a.temperature, "temperature");
+      ASSERT_EQ(held.heat_maps[k].weights.size(), streamed.heat_maps[k].weights.size());
+      for (std::size_t i = 0; i < held.heat_maps[k].weights.size(); ++i)
+        expect_close(streamed.heat_maps[k].weights[i], held.heat_maps[k].weights[i], "heat map");
+    }
+  }
+}
+
+TEST(RetrievalEvaluation, RanksOfAnyNumberAndThreadsMeasureTheSameBits) {
+  const Head head = random_head(Encoder::linear, 20, 5, 11);
+  EvaluationRequest request{
+      .n = 100'001, .sets = 2, .normalizers = streamed_rules(), .heat_map_sets = 1, .heat_map_items = 4, .held_items = 1};
+  const std::vector<std::uint64_t> alone = bits_of_evaluation(evaluate(head, request, {.threads = 2}));
+  for (const int ranks : {2, 3, 5, 8})
+    with_ranks(ranks, [&](Group& group) {
+      EvaluationRequest of_rank = request;
+      of_rank.group = &group;
+      EXPECT_EQ(bits_of_evaluation(evaluate(head, of_rank, {.threads = 1})), alone) << "rank " << group.rank() << " of " << ranks;
+    });
+}
+
 
 TEST(RetrievalEvaluation, IsBitwiseTheSameForAnyNumberOfThreads) {
   for (const Encoder encoder : {Encoder::mlp, Encoder::linear}) {

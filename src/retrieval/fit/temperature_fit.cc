@@ -242,8 +242,9 @@ void compare(const Head& head, const TemperatureFitRequest& request, const Execu
       request.comparison_sets * std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   std::int64_t done = 0;
   for (const std::int64_t n : sizes) {
-    const auto tell = [&](std::int64_t sets_done) {
-      if (request.comparison_progress) request.comparison_progress(done + sets_done * n, items);
+    const auto tell = [&](double sets_done) {
+      const double items_done = sets_done * static_cast<double>(n);
+      if (request.comparison_progress) request.comparison_progress(done + static_cast<std::int64_t>(items_done), items);
     };
     result.comparison.push_back(evaluate(
         head, {.n = n, .sets = request.comparison_sets, .normalizers = rules, .progress = tell}, execution));

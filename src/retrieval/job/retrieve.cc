@@ -8,11 +8,13 @@
 
 #include "base/in_quotes.h"
 #include "base/numbers.h"
-#include "cluster/launch.h"
+#include "cluster/launched_group.h"
 #include "job/saved_results.h"
+#include "machine/blas.h"
 #include "retrieval/job/requests.h"
 #include "retrieval/run/run.h"
 #include "retrieval/training/training.h"
+#include "sharpmax/machine.h"
 #include "storage/files.h"
 
 namespace sharpmax::retrieval {
@@ -71,7 +73,7 @@ void add_training_normalizers(RunSettings& run) {
 
 // Fields that say how a head is trained or where that is kept.
 bool is_of_training(const Field& field) {
-  constexpr std::array<std::string_view, 4> kOthers = {"threads", "head", "preset", "overwrite"};
+  constexpr std::array<std::string_view, 5> kOthers = {"threads", "head", "preset", "overwrite", "patience"};
   return field.group != "Testing" && std::find(kOthers.begin(), kOthers.end(), field.name) == kOthers.end();
 }
 
@@ -156,8 +158,8 @@ std::string standing_sentence(const retrieval::RunStanding& standing) {
 
 // Fields that say how a process works, not what the run is.
 bool is_of_settings(const Field& field) {
-  constexpr std::array<std::string_view, 6> kOthers = {"threads", "directory", "resume", "join", "overwrite",
-                                                       "checkpoint_seconds"};
+  constexpr std::array<std::string_view, 7> kOthers = {"threads",   "directory",          "resume",  "join",
+                                                       "overwrite", "checkpoint_seconds", "patience"};
   return std::find(kOthers.begin(), kOthers.end(), field.name) == kOthers.end();
 }
 
@@ -180,14 +182,26 @@ void tell_resumption(const RetrievalRequest& request, Listener& listener) {
 
 // Processes of a launcher share a run, and none can have it alone.
 void check_launched(const RetrievalRequest& request, const Launch& launch) {
-  if (!request.head.empty())
-    throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("{} is tested by one process, and {} started {}; start one", named("head"), launch.launcher,
-                                   launch.size));
-  if (request.overwrite)
+  if (request.overwrite && request.head.empty())
     throw RequestError(ErrorCode::bad_argument,
                        fmt::format("{} is for one process, and {} started {}; remove the directory before", flagged("overwrite"),
                                    launch.launcher, launch.size));
+}
+
+// A head that was trained before, tested by this process or by all that were started with it.
+retrieval::RunOutcome test_head(const RetrievalRequest& request, const retrieval::RunSettings& settings,
+                                retrieval::RunOptions options, Listener& listener) {
+  const Launch launched = launch();
+  const retrieval::Head head = retrieval::load_head(request.head);
+  const std::unique_ptr<Group> group = launched_group(launched, request.patience);
+  if (launched.several()) {
+    agree_on_call(*group, retrieval::json_of(settings).dump() + retrieval::fingerprint(head) + blas_description());
+    if (launched.rank == 0)
+      listener.narrate(fmt::format("{} processes, started by {}, test one head together, {}", launched.size, launched.launcher,
+                                   current_target()));
+  }
+  options.group = group.get();
+  return test_again(head, settings.test, options);
 }
 
 void tell_company(const Launch& launch, const retrieval::RunSettings& settings, const RetrievalRequest& request,
@@ -225,7 +239,7 @@ retrieval::RunOutcome carry_out(const RetrievalRequest& request, const retrieval
           },
       .progress = [&](const retrieval::RunProgress& now) { listener.proceed(progress_sentence(now)); }};
   tell_resumption(request, listener);
-  if (!request.head.empty()) return test_again(retrieval::load_head(request.head), settings.test, options);
+  if (!request.head.empty()) return test_head(request, settings, options, listener);
   return retrieval::run(settings, options);
 }
 

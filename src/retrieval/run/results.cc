@@ -243,8 +243,10 @@ std::vector<double> even_quantiles(std::vector<double> scores, std::size_t count
 
 std::vector<ScoreRow> score_rows(std::span<const TestedHead> heads, const TestSettings& test) {
   std::vector<ScoreRow> rows;
-  if (test.sizes.empty()) return rows;
-  const std::int64_t n = *std::max_element(test.sizes.begin(), test.sizes.end());
+  std::int64_t n = 0;
+  for (const std::int64_t size : test.sizes)
+    if (size <= kHeldItems) n = std::max(n, size);
+  if (n == 0) return rows;
   std::set<std::string> seen;
   for (const TestedHead& tested : heads) {
     const Head& head = tested.head;

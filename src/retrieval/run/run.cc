@@ -128,9 +128,10 @@ class Testing {
       request.heat_map_items = std::min(test().heat_map_items, request.n);
     }
     request.certified_spread = tested.spread.certified;
-    std::int64_t before = 0;
-    request.progress = [&](std::int64_t sets_done) {
-      meter.add(static_cast<double>(sets_done - before) * static_cast<double>(request.n));
+    request.group = options_.group;
+    double before = 0.0;
+    request.progress = [&](double sets_done) {
+      meter.add((sets_done - before) * static_cast<double>(request.n));
       before = sets_done;
     };
     Evaluation evaluation = evaluate(tested.head, request, {.threads = options_.threads});
@@ -138,7 +139,7 @@ class Testing {
     for (std::size_t k = 0; k < evaluation.heat_maps.size(); ++k)
       if (has_heat_map(test().normalizers[k], test())) kept.push_back(std::move(evaluation.heat_maps[k]));
     evaluation.heat_maps = std::move(kept);
-    meter.add(static_cast<double>(request.sets - before) * static_cast<double>(request.n));
+    meter.add((static_cast<double>(request.sets) - before) * static_cast<double>(request.n));
     if (directory_) save_tested(file_of(tested, i), tested.head, evaluation);
     tested.by_size[i] = std::move(evaluation);
   }
@@ -253,6 +254,8 @@ namespace {
 
 constexpr const char* kSchema = "sharpmax.retrieval.tested/1";
 
+}  // namespace
+
 std::string fingerprint(const Head& head) {
   return fmt::format("{:016x}", Checksum()
                                     .add(json_of(head.training).dump())
@@ -260,6 +263,8 @@ std::string fingerprint(const Head& head) {
                                     .add(std::as_bytes(std::span(head.normalizer_parameters)))
                                     .value());
 }
+
+namespace {
 
 std::string checksum_of(const Json& body) {
   return fmt::format("{:016x}", Checksum().add(body.dump()).value());

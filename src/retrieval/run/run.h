@@ -62,6 +62,7 @@ struct RunOptions {
   int threads = 0;  // the results do not depend on it
   double checkpoint_seconds = 10.0;
   Launch launch = {};                                // which pieces to begin with
+  Group* group = nullptr;                            // ranks that test large sets together; null: this process alone
   std::function<void(const RunStanding&)> standing;  // called once, before anything is trained
   // Called while other processes work on all that is left; may throw to end the run.
   std::function<void(std::size_t pieces)> waiting;
@@ -97,6 +98,9 @@ RunOutcome test_again(const Head& head, const TestSettings& test, const RunOptio
 
 // What a run found: from its outcome to a RetrievalResult, and its JSON as text (schema sharpmax.retrieval/1,
 // docs/reference/retrieval-json.md).
+
+// Of settings and parameters: 16 hexadecimal digits.
+std::string fingerprint(const Head& head);
 
 // All but where it comes from.
 RetrievalResult result_of(const RunOutcome& outcome);
@@ -205,7 +209,8 @@ constexpr std::size_t kQuantiles = 65;
 // two scores; all of the scores, sorted, if there are no more. Scores must not be empty.
 std::vector<double> even_quantiles(std::vector<double> scores, std::size_t count);
 
-// The first test set at the largest size, of the first seed of each arm.
+// The first test set at the largest size whose sets are held in memory, of the first seed of each arm; none without such a
+// size.
 std::vector<ScoreRow> score_rows(std::span<const TestedHead> heads, const TestSettings& test);
 
 }  // namespace sharpmax::retrieval

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,18 @@ struct Set {
 
 // Test set number `index` of size n: priorities U(0, 1), 44 random bits each.
 void draw_test_set(std::uint64_t seed, std::int64_t classes, std::int64_t n, std::int64_t index, Set& set);
+
+// The same set where it is too large to be held: its query, and any run of its items. A set with a tie for first place is
+// drawn again, as the next attempt; whoever draws it share by share has to look for the tie.
+struct TestSet {
+  std::uint64_t seed = 0;
+  std::int64_t classes = 0, n = 0, index = 0;
+  std::uint64_t attempt = 0;
+};
+double query_of(const TestSet& set);
+// Items [first, first + priorities.size()); `first` is even.
+void draw_test_items(const TestSet& set, std::int64_t first, std::span<double> priorities,
+                     std::span<std::int32_t> classes);
 
 // Set number `index` of training step `step`, its size and crowding drawn too.
 void draw_training_set(const TrainingSettings& settings, std::uint64_t seed, std::int64_t step,

@@ -11,6 +11,7 @@
 #include "machine/blas.h"
 #include "normalizer/definition.h"
 #include "retrieval/testing/evaluation_block.h"
+#include "retrieval/testing/streamed_set.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::retrieval {
@@ -86,16 +87,14 @@ std::vector<double> scores_of_test_set(const Head& head, std::int64_t n, std::in
   return BlockEvaluator(plan).scores_of(index);
 }
 
-Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution) {
-  check(head, request);
-  choose_target();
-  const int threads = threads_for(execution.threads);
-  const SerialBlas serial;
-  const EvaluationPlan plan(head, request);
+namespace {
+
+// Sets that are held: a block of them on each thread.
+std::vector<BlockResult> test_held(const EvaluationPlan& plan, int threads, Evaluation& evaluation) {
+  const EvaluationRequest& request = plan.request;
   const std::int64_t blocks = (request.sets + plan.block_sets - 1) / plan.block_sets;
   std::vector<BlockResult> results(static_cast<std::size_t>(blocks));
   std::vector<std::unique_ptr<BlockEvaluator>> evaluators(static_cast<std::size_t>(threads));
-  Evaluation evaluation{.heat_maps = empty_heat_maps(request)};
   std::mutex progress_mutex;
   std::int64_t sets_done = 0;
   parallel_for(threads, blocks, [&](std::int64_t block, int thread) {
@@ -107,9 +106,47 @@ Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Ex
     if (!request.progress) return;
     const std::lock_guard lock(progress_mutex);
     sets_done += count;
-    request.progress(sets_done);
+    request.progress(static_cast<double>(sets_done));
   });
-  join(results, request, evaluation);
+  return results;
+}
+
+// Sets that are not: one after the other, all threads and ranks at one of them.
+std::vector<BlockResult> test_streamed(const EvaluationPlan& plan, int threads, Evaluation& evaluation) {
+  const EvaluationRequest& request = plan.request;
+  const std::unique_ptr<Group> alone = serial_group();
+  StreamedEvaluator evaluator(plan, request.group ? *request.group : *alone, threads);
+  std::vector<BlockResult> results;
+  for (std::int64_t set = 0; set < request.sets; ++set) {
+    const auto tell = [&](double share) {
+      if (request.progress) request.progress(static_cast<double>(set) + share);
+    };
+    results.push_back(evaluator.run(set, evaluation.heat_maps, tell));
+    tell(1.0);
+  }
+  return results;
+}
+
+// Rules that need the whole row in one place have it, as far as memory goes.
+bool held(const EvaluationRequest& request) {
+  constexpr std::int64_t kMostHeld = std::int64_t{1} << 28;
+  if (request.n <= request.held_items) return true;
+  if (request.n > kMostHeld) return false;
+  return !std::all_of(request.normalizers.begin(), request.normalizers.end(),
+                      [&](const AnyNormalizer& normalizer) { return can_be_split(normalizer, 0, request.n); });
+}
+
+}  // namespace
+
+Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution) {
+  check(head, request);
+  choose_target();
+  const int threads = threads_for(execution.threads);
+  const SerialBlas serial;
+  const EvaluationPlan plan(head, request);
+  Evaluation evaluation{.heat_maps = empty_heat_maps(request)};
+  join(held(request) ? test_held(plan, threads, evaluation) : test_streamed(plan, threads, evaluation),
+       request, evaluation);
   return evaluation;
 }
 

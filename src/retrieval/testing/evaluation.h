@@ -13,6 +13,7 @@
 
 #include "retrieval/head/head.h"
 #include "sharpmax/attention.h"
+#include "sharpmax/cluster.h"
 
 namespace sharpmax::retrieval {
 
@@ -93,6 +94,9 @@ struct Evaluation {
   std::int64_t bound_violations = 0;      // rows whose weight or spread exceeds what the certificate allows
 };
 
+// Items of a set that is held in memory: 24 bytes each, and 4 for each normalizer, in every thread.
+inline constexpr std::int64_t kHeldItems = std::int64_t{1} << 22;
+
 struct EvaluationRequest {
   std::int64_t n = 0;
   std::int64_t sets = 0;
@@ -100,13 +104,17 @@ struct EvaluationRequest {
   std::int64_t heat_map_sets = 0;
   std::int64_t heat_map_items = 16;
   double certified_spread = 0.0;                         // check every row against it; 0: no check
-  std::function<void(std::int64_t sets_done)> progress;  // called from any thread, one at a time
+  std::function<void(double sets_done)> progress;        // called from any thread, one at a time
+  // Larger sets are drawn share by share where they are tested, and never held: testing/streamed_set.h.
+  std::int64_t held_items = kHeldItems;
+  // Ranks that test the sets which are not held together; every rank calls evaluate(). Null: this process alone.
+  Group* group = nullptr;
 };
 
 // The scores of one of the sets that evaluate() tests, in the order of its items. // [n]
 std::vector<double> scores_of_test_set(const Head& head, std::int64_t n, std::int64_t index);
 
-// Bitwise the same for any number of threads. The sets are those of the head's own seed.
+// Bitwise the same for any number of threads and of ranks. The sets are those of the head's own seed.
 Evaluation evaluate(const Head& head, const EvaluationRequest& request, const Execution& execution = {});
 
 }  // namespace sharpmax::retrieval

@@ -68,14 +68,47 @@ std::vector<RuleFacts> facts_of_all(const EvaluationRequest& request) {
   return all;
 }
 
-// The lowest index of the largest; -1 if some logit is no number: such an answer is wrong.
-std::int64_t largest_of(std::span<const double> logits) {
+}  // namespace
+
+std::int64_t largest_logit(std::span<const double> logits) {
   for (const double logit : logits)
     if (std::isnan(logit)) return -1;
   return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
-}  // namespace
+bool breaks_spread(const EvaluationRequest& request, double spread) {
+  constexpr double kRounding = 1.0 + 1e-9;  // of double in either figure
+  return request.certified_spread > 0.0 && !(spread <= request.certified_spread * kRounding);
+}
+
+std::int64_t record_row(const EvaluationRequest& request, const RuleFacts& facts, const MeasuredRow& row,
+                        Measurement& sums) {
+  // The kernels round gaps to float, which may lengthen them by 2^-24, and weights by less than 1e-5: an
+  // exponential errs by 1.2 ulp, a sum in a lane by 64 * 2^-24.
+  constexpr double kLonger = 1.0 + 0x1p-23, kHeavier = 1.0 + 1e-5;
+  sums.entropy += row.entropy;
+  sums.peak_weight += row.peak_weight;
+  sums.right_weight += row.mass == 0.0 ? 0.0 : row.right / row.mass;
+  sums.temperature += row.temperature;
+  sums.spread += row.spread;
+  sums.largest_peak_weight = std::max(sums.largest_peak_weight, row.peak_weight);
+  sums.largest_spread = std::max(sums.largest_spread, row.spread);
+  if (!(request.certified_spread > 0.0) || !facts.is_softmax) return 0;
+  return !(row.peak_weight <= kHeavier * largest_possible_weight(static_cast<double>(request.n),
+                                                                 kLonger * request.certified_spread,
+                                                                 std::abs(row.temperature)));
+}
+
+void record_answer(const SetAnswer& answer, Measurement& sums) {
+  const auto [hard, rule, ranked_first] = answer;
+  sums.sets += 1;
+  sums.right += rule;
+  sums.ranked_first += ranked_first;
+  sums.hard_right_rule_right += hard && rule;
+  sums.hard_right_rule_wrong += hard && !rule;
+  sums.hard_wrong_rule_right += !hard && rule;
+  sums.hard_wrong_rule_wrong += !hard && !rule;
+}
 
 EvaluationPlan::EvaluationPlan(const Head& trained, const EvaluationRequest& wanted)
     : request(wanted), seed(trained.seed), head(trained), facts(facts_of_all(wanted)) {
@@ -117,9 +150,8 @@ BlockResult BlockEvaluator::run(std::int64_t first, std::int64_t count, std::spa
   draw(first);
   score();
   compare_scores();
-  if (plan_.request.certified_spread > 0.0)
-    for (std::int64_t s = 0; s < count_; ++s)  // rounding of double in either figure
-      result.bound_violations += !(spread_[to_size(s)] <= plan_.request.certified_spread * (1.0 + 1e-9));
+  for (std::int64_t s = 0; s < count_; ++s)
+    result.bound_violations += breaks_spread(plan_.request, spread_[to_size(s)]);
   for (std::int64_t from = 0; from < plan_.normalizers(); from += plan_.group)
     weigh_group(from, std::min(from + plan_.group, plan_.normalizers()), result, heat_maps);
   answer();
@@ -229,26 +261,16 @@ void BlockEvaluator::weigh_group(std::int64_t from, std::int64_t to, BlockResult
 }
 
 void BlockEvaluator::record(std::int64_t which, std::int64_t row, BlockResult& result) const {
-  // The kernels round gaps to float, which may lengthen them by 2^-24, and weights by less than 1e-5: an
-  // exponential errs by 1.2 ulp, a sum in a lane by 64 * 2^-24.
-  constexpr double kLonger = 1.0 + 0x1p-23, kHeavier = 1.0 + 1e-5;
-  Measurement& m = result.sums[to_size(which)];
-  const auto n = static_cast<double>(plan_.request.n);
-  const bool bounded = plan_.request.certified_spread > 0.0 && plan_.facts[to_size(which)].is_softmax;
   for (std::int64_t s = 0; s < count_; ++s) {
     const std::size_t at = to_size(row * plan_.block_sets + s);
-    const double right = weights_of(row, s)[to_size(sets_[to_size(s)].right)];
-    m.entropy += entropy_[at];
-    m.peak_weight += peak_[at];
-    m.right_weight += mass_[at] == 0.0 ? 0.0 : right / mass_[at];
-    m.temperature += temperature_[at];
-    m.spread += spread_[to_size(s)];
-    m.largest_peak_weight = std::max(m.largest_peak_weight, peak_[at]);
-    m.largest_spread = std::max(m.largest_spread, spread_[to_size(s)]);
-    if (bounded)
-      result.bound_violations +=
-          !(peak_[at] <= kHeavier * largest_possible_weight(n, kLonger * plan_.request.certified_spread,
-                                                            std::abs(temperature_[at])));
+    const MeasuredRow measured{.entropy = entropy_[at],
+                               .peak_weight = peak_[at],
+                               .mass = mass_[at],
+                               .temperature = temperature_[at],
+                               .right = weights_of(row, s)[to_size(sets_[to_size(s)].right)],
+                               .spread = spread_[to_size(s)]};
+    result.bound_violations +=
+        record_row(plan_.request, plan_.facts[to_size(which)], measured, result.sums[to_size(which)]);
   }
 }
 
@@ -291,21 +313,15 @@ void BlockEvaluator::tally(BlockResult& result) const {
   const std::int64_t classes = plan_.head.classes;
   const auto is_right = [&](std::int64_t which, std::int64_t s) {
     const std::span<const double> logits(logits_.data() + (which * count_ + s) * classes, to_size(classes));
-    return largest_of(logits) == sets_[to_size(s)].classes[to_size(sets_[to_size(s)].right)];
+    return largest_logit(logits) == sets_[to_size(s)].classes[to_size(sets_[to_size(s)].right)];
   };
   for (std::int64_t s = 0; s < count_; ++s) {
     const bool hard = is_right(plan_.normalizers(), s);
-    for (std::int64_t which = 0; which < plan_.normalizers(); ++which) {
-      Measurement& m = result.sums[to_size(which)];
-      const bool rule = is_right(which, s);
-      m.sets += 1;
-      m.right += rule;
-      m.ranked_first += ranked_[to_size(s)] == sets_[to_size(s)].right;
-      m.hard_right_rule_right += hard && rule;
-      m.hard_right_rule_wrong += hard && !rule;
-      m.hard_wrong_rule_right += !hard && rule;
-      m.hard_wrong_rule_wrong += !hard && !rule;
-    }
+    for (std::int64_t which = 0; which < plan_.normalizers(); ++which)
+      record_answer({.hard = hard,
+                     .rule = is_right(which, s),
+                     .ranked_first = ranked_[to_size(s)] == sets_[to_size(s)].right},
+                    result.sums[to_size(which)]);
   }
 }
 

@@ -111,6 +111,27 @@ struct BlockResult {
   std::int64_t bound_violations = 0;
 };
 
+// One row on its way into a Measurement.
+struct MeasuredRow {
+  double entropy = 0.0, peak_weight = 0.0, mass = 0.0, temperature = 0.0;
+  double right = 0.0;   // weight of the right item
+  double spread = 0.0;  // of the scores
+};
+// Adds a row. Returns 1 if its peak is above what the certified spread allows, otherwise 0.
+std::int64_t record_row(const EvaluationRequest& request, const RuleFacts& facts, const MeasuredRow& row, Measurement& sums);
+// Whether scores spread further than the certificate allows.
+bool breaks_spread(const EvaluationRequest& request, double spread);
+
+// What became of one set.
+struct SetAnswer {
+  bool hard = false, rule = false;  // whether hard attention, and the normalizer, name the right class
+  bool ranked_first = false;
+};
+void record_answer(const SetAnswer& answer, Measurement& sums);
+
+// The lowest index of the largest; -1 if some logit is NaN: such an answer is wrong.
+std::int64_t largest_logit(std::span<const double> logits);
+
 class BlockEvaluator {
  public:
   explicit BlockEvaluator(const EvaluationPlan& plan);

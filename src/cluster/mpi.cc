@@ -1,0 +1,220 @@
+// A group over MPI. Only bytes are moved, by collectives that do not block; whoever waits sleeps between looks.
+//
+// Every rank tells rank 0 when it enters a call. So rank 0 knows who is late, and names the rank and its host when
+// patience ends; the others wait a little longer, so that the sentence is rank 0's if rank 0 lives.
+#define OMPI_SKIP_MPICXX 1   // the interface of C is all that is used
+#define MPICH_SKIP_MPICXX 1  // likewise
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "cluster/launched_group.h"
+#include "sharpmax/error.h"
+
+namespace sharpmax {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kArrivalTag = 1;
+
+// MPI between its beginning and its end. A process that failed leaves without the end, which would wait for the others;
+// the launcher then ends them.
+class MpiSession {
+ public:
+  static MpiSession& get() {
+    static MpiSession session;
+    return session;
+  }
+  void give_up() { failed_ = true; }
+
+ private:
+  MpiSession() {
+    int given = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+  }
+  ~MpiSession() {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (!failed_ && !ended) MPI_Finalize();
+  }
+  bool failed_ = false;
+};
+
+std::string host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> name{};
+  int length = 0;
+  MPI_Get_processor_name(name.data(), &length);
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+int count_of(std::size_t bytes) {
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw Error(ErrorCode::unsupported, fmt::format("a message of {} bytes is too long; at most 2147483647 are allowed", bytes));
+  return static_cast<int>(bytes);
+}
+
+// Sizes of all ranks' parts as MPI wants them.
+struct Places {
+  std::vector<int> counts, offsets;
+  std::size_t total = 0;
+
+  explicit Places(std::span<const std::int64_t> sizes) {
+    for (const std::int64_t size : sizes) {
+      counts.push_back(count_of(static_cast<std::size_t>(size)));
+      offsets.push_back(count_of(total));
+      total += static_cast<std::size_t>(size);
+    }
+    count_of(total);
+  }
+  std::vector<Group::Bytes> cut(const Group::Bytes& all) const {
+    std::vector<Group::Bytes> parts;
+    for (std::size_t p = 0; p < counts.size(); ++p)
+      parts.emplace_back(all.begin() + offsets[p], all.begin() + offsets[p] + counts[p]);
+    return parts;
+  }
+};
+
+class MpiGroup final : public Group {
+ public:
+  explicit MpiGroup(double patience) : session_(MpiSession::get()), patience_(patience) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    arrived_.resize(static_cast<std::size_t>(size_), 0);
+    const std::string host = host_name();
+    for (const Bytes& name : gather(std::as_bytes(std::span(host))))
+      hosts_.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
+  }
+  ~MpiGroup() override {
+    if (std::uncaught_exceptions() > 0) session_.give_up();
+  }
+
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return size_; }
+
+  std::vector<Bytes> gather(std::span<const std::byte> mine) override {
+    arrive();
+    const auto own = static_cast<std::int64_t>(mine.size());
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(size_));
+    MPI_Request request;
+    MPI_Iallgather(&own, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, MPI_COMM_WORLD, &request);
+    wait(request);
+    const Places places(sizes);
+    Bytes all(places.total);
+    MPI_Iallgatherv(mine.data(), count_of(mine.size()), MPI_BYTE, all.data(), places.counts.data(), places.offsets.data(),
+                    MPI_BYTE, MPI_COMM_WORLD, &request);
+    wait(request);
+    return places.cut(all);
+  }
+
+  std::vector<Bytes> exchange(std::span<const Bytes> to) override {
+    arrive();
+    std::vector<std::int64_t> outgoing, incoming(static_cast<std::size_t>(size_));
+    Bytes mine;
+    for (const Bytes& part : to) {
+      outgoing.push_back(static_cast<std::int64_t>(part.size()));
+      mine.insert(mine.end(), part.begin(), part.end());
+    }
+    MPI_Request request;
+    MPI_Ialltoall(outgoing.data(), 1, MPI_INT64_T, incoming.data(), 1, MPI_INT64_T, MPI_COMM_WORLD, &request);
+    wait(request);
+    const Places from(outgoing), into(incoming);
+    Bytes all(into.total);
+    MPI_Ialltoallv(mine.data(), from.counts.data(), from.offsets.data(), MPI_BYTE, all.data(), into.counts.data(),
+                   into.offsets.data(), MPI_BYTE, MPI_COMM_WORLD, &request);
+    wait(request);
+    return into.cut(all);
+  }
+
+  Bytes broadcast(std::span<const std::byte> bytes, int root) override {
+    arrive();
+    auto length = static_cast<std::int64_t>(bytes.size());
+    MPI_Request request;
+    MPI_Ibcast(&length, 1, MPI_INT64_T, root, MPI_COMM_WORLD, &request);
+    wait(request);
+    Bytes all(static_cast<std::size_t>(length));
+    if (rank_ == root) std::copy(bytes.begin(), bytes.end(), all.begin());
+    MPI_Ibcast(all.data(), count_of(all.size()), MPI_BYTE, root, MPI_COMM_WORLD, &request);
+    wait(request);
+    return all;
+  }
+
+ private:
+  void arrive() {
+    ++calls_;
+    if (rank_ == 0)
+      arrived_[0] = calls_;
+    else
+      MPI_Send(&calls_, 1, MPI_INT64_T, 0, kArrivalTag, MPI_COMM_WORLD);  // small: it does not wait for rank 0
+  }
+
+  void hear_arrivals() {
+    for (;;) {
+      int here = 0;
+      MPI_Status status;
+      MPI_Iprobe(MPI_ANY_SOURCE, kArrivalTag, MPI_COMM_WORLD, &here, &status);
+      if (!here) return;
+      MPI_Recv(&arrived_[static_cast<std::size_t>(status.MPI_SOURCE)], 1, MPI_INT64_T, status.MPI_SOURCE, kArrivalTag,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+  }
+
+  void wait(MPI_Request& request) {
+    constexpr auto kLongest = std::chrono::microseconds(2000);
+    constexpr double kLonger = 1.1, kMoreSeconds = 2.0;  // of the ranks that leave the sentence to rank 0
+    const auto began = Clock::now();
+    const double patience = rank_ == 0 ? patience_ : kLonger * patience_ + kMoreSeconds;
+    auto pause = std::chrono::microseconds(10);
+    for (;;) {
+      int done = 0;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (rank_ == 0) hear_arrivals();
+      if (done) return;
+      if (std::chrono::duration<double>(Clock::now() - began).count() > patience) lose_patience();
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongest);
+    }
+  }
+
+  [[noreturn]] void lose_patience() const {
+    const auto late = std::find_if(arrived_.begin(), arrived_.end(), [this](std::int64_t calls) { return calls < calls_; });
+    const auto who = static_cast<std::size_t>(rank_ == 0 && late != arrived_.end() ? late - arrived_.begin() : 0);
+    throw Error(ErrorCode::io, fmt::format("rank {} on host {} has been silent for {:g} seconds, and the others wait for it; "
+                                           "they end",
+                                           who, who < hosts_.size() ? hosts_[who] : "?", patience_));
+  }
+
+  MpiSession& session_;
+  double patience_;
+  int rank_ = 0, size_ = 1;
+  std::int64_t calls_ = 0;
+  std::vector<std::int64_t> arrived_;  // calls that each rank has entered, on rank 0
+  std::vector<std::string> hosts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Group> mpi_group(const Launch& launch, double patience) {
+  const bool speaks = launch.launcher == "mpirun" || std::getenv("PMIX_RANK") || std::getenv("PMI_RANK");
+  if (!speaks)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{} started {} processes without MPI, which they need to work together; start them with mpirun{}",
+                            launch.launcher, launch.size, launch.launcher == "srun" ? " or srun --mpi=pmix" : ""));
+  auto group = std::make_unique<MpiGroup>(patience);
+  if (group->size() != launch.size)
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{} says that it started {} processes, and MPI knows of {}; the MPI of the launcher is not the one "
+                            "that sharpmax was built with",
+                            launch.launcher, launch.size, group->size()));
+  return group;
+}
+
+}  // namespace sharpmax
