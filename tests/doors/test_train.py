@@ -155,7 +155,11 @@ def test_a_diverging_loss_says_when_and_keeps_the_last_good_state(tmp_path):
     (["lookup", "--arms", "softmax,softmax"], ["'softmax' is given twice"]),
     (["lookup", "--normalizers", "softmux"], ["--normalizers", "softmux"]),
     (["lookup", "--sizes", "64,64"], ["--sizes: 64 is given twice"]),
-    (["recall", "--local-heads", "5"], ["--local-heads 5 is more than --heads 2"]),
+    (["recall", "--local-heads", "5"], ["--local-heads 5 is more than --heads 1"]),
+    (["recall", "--local-layers", "2"], ["--local-layers 2 must be below --layers 2"]),
+    (["lookup", "--per-head", "--sizes", "16,64"], ["--per-head chooses at sizes up to 64", "give a larger one in --sizes"]),
+    (["lookup", "--per-head", "--local-heads", "1"], ["--per-head: no head sees everything"]),
+    (["mixed", "--keys", "20"], ["--largest-size 16", "20 different keys", "at most 4"]),
     (["recall", "--head-width", "7"], ["--head-width 7 must be even"]),
     (["lookup", "--beta2", "1"], ["must be below 1"]),
     (["lookup", "--feed-forward", "relu"], ["--feed-forward", "gelu"]),
@@ -206,6 +210,37 @@ def test_a_trained_model_is_opened_by_every_command(tmp_path):
     other("fix", model, "--text", "text.txt", "--tokens", 64, "--length", 64, "--task", "asked.jsonl", cwd=tmp_path)
     said = other("run", model, "--prompt", "| k1 v2 k3 v1 | k3", "--tokens", 1, "--temperature", 0, "--quiet", cwd=tmp_path)
     assert re.search(r"v[0-3]\s*$", said), said  # nothing but a value is ever an answer
+
+
+def test_a_table_per_head_is_tested_shown_and_opened_by_other_commands(tmp_path):
+    said = done(*RECALL[:-4], "--sizes", "16,80", "--answers", 64, "--arms", "softmax", "--per-head", "--heads", 2, cwd=tmp_path).stdout
+    assert "per-head" in said and "Normalizers per head" in said and max(map(len, said.splitlines())) <= 80
+    found = json.loads((tmp_path / "train-recall" / "results.json").read_text())
+    (table,) = found["tables"]
+    assert table["sizes"] == [16, 32, 64] and table["loss"] <= table["loss_own"] and len(table["heads"]) == 2
+    assert [row["n"] for row in found["summary"] if row["normalizer"] == "per-head"] == [16, 80]
+    model = tmp_path / "train-recall" / "models" / "softmax-0"
+    kept = json.loads((model / "per-head.json").read_text())
+    assert [(h["layer"], h["head"], h["normalizer"]) for h in kept["heads"]] == [(1, h, table["heads"][h]["normalizer"]) for h in (0, 1)]
+    (tmp_path / "text.txt").write_text("| " + " ".join(f"k{i} v{i % 4}" for i in range(75)) + " | k7 v3\n")
+    other("perplexity", model, "--text", "text.txt", "--length", 32, "--normalizers", model / "per-head.json", cwd=tmp_path)
+
+
+def test_a_mixture_has_a_table_for_each_of_its_tasks(tmp_path):
+    said = done("mixed", "--keys", 80, "--values", 4, "--width", 16, "--head-width", 8, "--steps", 8, "--batch", 4, "--sizes", "8,32",
+                "--answers", 16, "--arms", "softmax", cwd=tmp_path).stdout
+    assert max(map(len, said.splitlines())) <= 80
+    found = json.loads((tmp_path / "train-mixed" / "results.json").read_text())
+    assert [(s["name"], s["chance"]) for s in found["subtasks"]] == [("lookup", 0.25), ("member", 0.5), ("recall", 0.25), ("most", 0.25)]
+    for name in ("lookup", "member", "recall", "most"):
+        assert f"Arm softmax, {name}: right answers" in said
+    assert "On member, arm softmax answers" in " ".join(said.split())
+
+
+def test_the_table_of_an_adaptive_model_has_the_whole_polynomial(tmp_path):
+    done(*TINY, "--arms", "adaptive", cwd=tmp_path)
+    table = json.loads((tmp_path / "train-lookup" / "models" / "adaptive-0" / "normalizers.json").read_text())
+    assert {head["normalizer"] for head in table["heads"]} == {"adaptive"}
 
 
 def test_a_model_with_two_tokens_in_a_place_is_refused_in_words(tmp_path):

@@ -32,13 +32,13 @@ struct Rule {
 Rule rule_of(const Json& row) { return {text_at(row, "normalizer"), truth_at(row, "own")}; }
 
 // One arm, and of a mixture one of its tasks.
-struct Panel {
+struct ArmTask {
   std::string arm, subtask;
-  bool operator==(const Panel&) const = default;
+  bool operator==(const ArmTask&) const = default;
   std::string name() const { return subtask.empty() ? arm : arm + ", " + subtask; }
 };
 
-Panel panel_of(const Json& row) { return {text_at(row, "arm"), text_at(row, "subtask")}; }
+ArmTask panel_of(const Json& row) { return {text_at(row, "arm"), text_at(row, "subtask")}; }
 
 class TrainRows {
  public:
@@ -53,9 +53,9 @@ class TrainRows {
   }
 
   const Json& results() const { return results_; }
-  const std::vector<Panel>& panels() const { return panels_; }
+  const std::vector<ArmTask>& panels() const { return panels_; }
   const std::vector<double>& sizes() const { return sizes_; }
-  double chance(const Panel& panel) const {
+  double chance(const ArmTask& panel) const {
     for (const Json& subtask : results_.at("subtasks"))
       if (text_at(subtask, "name") == panel.subtask) return subtask.at("chance").get<double>();
     return results_.at("chance").get<double>();
@@ -63,13 +63,13 @@ class TrainRows {
   double trained() const { return results_.at("settings").at("task").at("largest_size").get<double>(); }
   std::string task() const { return text_at(results_.at("settings").at("task"), "task"); }
 
-  std::vector<Rule> rules(const Panel& panel) const {
+  std::vector<Rule> rules(const ArmTask& panel) const {
     std::vector<Rule> found;
     for (const Json& row : results_.at("summary"))
       if (panel_of(row) == panel) add_once(found, rule_of(row));
     return found;
   }
-  const Json* row(const Panel& panel, const Rule& rule, double n) const {
+  const Json* row(const ArmTask& panel, const Rule& rule, double n) const {
     for (const Json& row : results_.at("summary"))
       if (row.at("n") == n && panel_of(row) == panel && rule_of(row) == rule) return &row;
     return nullptr;
@@ -84,7 +84,7 @@ class TrainRows {
 
  private:
   const Json& results_;
-  std::vector<Panel> panels_;
+  std::vector<ArmTask> panels_;
   std::vector<std::string> texts_;
   std::vector<double> sizes_;
   std::vector<Look> looks_;
@@ -105,7 +105,7 @@ std::string training_words(const Json& results, const std::string& arm) {
 }
 
 // The best at the largest size but hard attention, which is a ceiling to compare with.
-const Json* best_row(const TrainRows& rows, const Panel& panel, double n) {
+const Json* best_row(const TrainRows& rows, const ArmTask& panel, double n) {
   const Json* best = nullptr;
   for (const Rule& rule : rows.rules(panel)) {
     const Json* row = rows.row(panel, rule, n);
@@ -115,14 +115,14 @@ const Json* best_row(const TrainRows& rows, const Panel& panel, double n) {
   return best;
 }
 
-const Json* own_row(const TrainRows& rows, const Panel& panel, double n) {
+const Json* own_row(const TrainRows& rows, const ArmTask& panel, double n) {
   for (const Rule& rule : rows.rules(panel))
     if (rule.own) return rows.row(panel, rule, n);
   return nullptr;
 }
 
 // One sentence on an arm at the largest size, and one on the best normalizer for the same weights.
-void add_panel_verdict(View& view, const TrainRows& rows, const Panel& panel) {
+void add_panel_verdict(View& view, const TrainRows& rows, const ArmTask& panel) {
   const double n = rows.sizes().back();
   const Json *own = own_row(rows, panel, n), *best = best_row(rows, panel, n);
   if (!own || !best) return;
@@ -142,7 +142,7 @@ void add_panel_verdict(View& view, const TrainRows& rows, const Panel& panel) {
 }
 
 void add_tile(View& view, const TrainRows& rows, const Json& row) {
-  const Panel panel = panel_of(row);
+  const ArmTask panel = panel_of(row);
   view.tiles.push_back({share_of(row, "accuracy"), code(family_of(text_at(row, "normalizer"))),
                         fmt::format("arm {}, right at {} items{}", panel.name(), count(rows.sizes().back()),
                                     truth_at(row, "own") ? "" : ", the same weights"),
@@ -150,15 +150,15 @@ void add_tile(View& view, const TrainRows& rows, const Json& row) {
 }
 
 void add_verdict(View& view, const TrainRows& rows) {
-  const Panel& first = rows.panels().front();
+  const ArmTask& first = rows.panels().front();
   const double n = rows.sizes().back();
-  for (const Panel& panel : rows.panels())
+  for (const ArmTask& panel : rows.panels())
     if (panel.arm == first.arm) add_panel_verdict(view, rows, panel);
   const Json *own = own_row(rows, first, n), *best = best_row(rows, first, n), *leader = own;
   if (!own || !best) return;
   add_tile(view, rows, *own);
   if (best != own) add_tile(view, rows, *best);
-  for (const Panel& other : rows.panels())
+  for (const ArmTask& other : rows.panels())
     if (const Json* row = own_row(rows, other, n);
         row && other.subtask == first.subtask && number_at(*row, "accuracy") > number_at(*leader, "accuracy"))
       leader = row;
@@ -170,7 +170,7 @@ void add_verdict(View& view, const TrainRows& rows) {
 }
 
 // For a terminal: right answers by size, and why at the largest.
-Section arm_section(const TrainRows& rows, const Panel& panel) {
+Section arm_section(const TrainRows& rows, const ArmTask& panel) {
   constexpr std::size_t kMostSizes = 7;
   std::vector<double> sizes = rows.sizes();
   while (sizes.size() > kMostSizes) sizes.erase(sizes.begin() + 1);
@@ -215,7 +215,7 @@ constexpr const char* kWhyNote =
     "dispersion: hard attention on the same weights is right and the normalizer wrong; ranking: both are wrong; binding: both are wrong "
     "though hard attention looks at the right place; averaging: the normalizer is right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
 
-Curve accuracy_curve(const TrainRows& rows, const Panel& panel, const Rule& rule) {
+Curve accuracy_curve(const TrainRows& rows, const ArmTask& panel, const Rule& rule) {
   Curve curve{.name = rule.name(), .look = rows.look(rule), .points = {}, .format = kShare, .code = true};
   for (const double n : rows.sizes())
     if (const Json* row = rows.row(panel, rule, n))
@@ -226,7 +226,7 @@ Curve accuracy_curve(const TrainRows& rows, const Panel& panel, const Rule& rule
 
 Section accuracy_section(const TrainRows& rows) {
   Choice choice{"Arm", Choice::Style::radio, 0, "arm", {}};
-  for (const Panel& panel : rows.panels()) {
+  for (const ArmTask& panel : rows.panels()) {
     Chart chart{.title = fmt::format("Accuracy against size, arm {}", panel.name()),
                 .subtitle = fmt::format("Share of right answers of {}, trained on at most {} items: {}. Bands are 95\u00a0% intervals.",
                                         rows.task(), count(rows.trained()), training_words(rows.results(), panel.arm)),
@@ -246,7 +246,7 @@ Section accuracy_section(const TrainRows& rows) {
           {{std::move(choice)}}};
 }
 
-Bars failure_bars(const TrainRows& rows, const Panel& panel, const Rule& rule) {
+Bars failure_bars(const TrainRows& rows, const ArmTask& panel, const Rule& rule) {
   std::map<double, Outcomes> by_size;
   for (const Json& row : rows.results().at("results"))
     if (panel_of(row) == panel && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
@@ -259,7 +259,7 @@ Bars failure_bars(const TrainRows& rows, const Panel& panel, const Rule& rule) {
 
 Section failure_section(const TrainRows& rows) {
   Choice arms{"Arm", Choice::Style::select, 0, "", {}};
-  for (const Panel& panel : rows.panels()) {
+  for (const ArmTask& panel : rows.panels()) {
     Choice rules{"Normalizer", Choice::Style::select, 0, "failing", {}};
     for (const Rule& rule : rows.rules(panel)) {
       if (family_of(rule.text) == kHard) continue;
@@ -289,7 +289,7 @@ Section heads_section(const TrainRows& rows) {
                           {.name = "failures fixed", .format = kShare}},
               .rows = {}, .tall = true,
               .filters = {"arm", "normalizer"}};
-  for (const Panel& panel : rows.panels())
+  for (const ArmTask& panel : rows.panels())
     for (const Rule& rule : rows.rules(panel))
       for (const double n : rows.sizes()) {
         struct Sum {
@@ -347,7 +347,7 @@ View train_view(const Json& results) {
   }
   view.title = fmt::format("{}: trained on at most {} items, tested on up to {}", rows.task(), count(rows.trained()), count(rows.sizes().back()));
   add_verdict(view, rows);
-  for (const Panel& panel : rows.panels()) view.sections.push_back(arm_section(rows, panel));
+  for (const ArmTask& panel : rows.panels()) view.sections.push_back(arm_section(rows, panel));
   view.sections.back().items.push_back({Note{kWhyNote}});
   if (!results.at("tables").empty()) view.sections.push_back(tables_section(results));
   for (Section& section : std::vector<Section>{accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows),
