@@ -229,8 +229,8 @@ def watch(
         if name not in _POSSIBLE:
             raise ValueError(f"statistics has '{name}'; it may have {', '.join(_POSSIBLE)}")
     gaps = tuple(sorted(float(gap) for gap in gaps))
-    if not all(0.0 <= gap < float("inf") for gap in gaps):
-        raise ValueError(f"gaps has {gaps}; a gap must be finite and not below 0")
+    if not all(0.0 < gap < float("inf") for gap in gaps):
+        raise ValueError(f"gaps has {gaps}; a gap must be finite and above 0")
     if not statistics and not gaps:
         raise ValueError("statistics and gaps are both empty; there is nothing to watch")
     if keep not in ("summary", "all"):

@@ -355,8 +355,9 @@ def test_it_plots(tiny, tokens):
         ({"keep": "some"}, "keep is 'some'; it must be 'summary' or 'all'"),
         ({"every": 0}, "every is 0; it must be a whole number from 1 on"),
         ({"every": True}, "every is True; it must be a whole number from 1 on"),
-        ({"gaps": [float("nan")]}, r"gaps has \(nan,\); a gap must be finite and not below 0"),
-        ({"gaps": [-1.0]}, r"gaps has \(-1.0,\); a gap must be finite and not below 0"),
+        ({"gaps": [float("nan")]}, r"gaps has \(nan,\); a gap must be finite and above 0"),
+        ({"gaps": [0.0]}, r"gaps has \(0.0,\); a gap must be finite and above 0"),
+        ({"gaps": [-1.0]}, r"gaps has \(-1.0,\); a gap must be finite and above 0"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(options, sentence, tiny):

@@ -62,13 +62,16 @@ def held(leaf):
     return leaf.held if isinstance(leaf, Elsewhere) else leaf
 
 
-def both(rule, lengths):
+EVERYTHING = Wishes("entropy,peak_key,temperature,top_keys,top_weights,gap_counts,column_mass,map", 3, 3, 4, "0.5,2.0")
+WATCHED = Wishes("entropy,peak_weight,support,first_weight,temperature,gap_counts", gaps="0.5,2.0")  # by _quick.py
+
+
+def both(rule, lengths, wishes):
     """The same call here and there."""
     generator = torch.Generator().manual_seed(1)
     shapes = ((2, 4, 9, 8), (2, 2, 13, 8), (2, 2, 13, 5))
     here = tuple(torch.randn(shape, generator=generator) for shape in shapes)
-    masks = Masks("bottom-right", 5) if rule == "linear" else Masks("bottom-right", 5, -1, None, 30.0)
-    wishes = Wishes("entropy,peak_key,temperature,top_keys,top_weights,gap_counts,column_mass,map", 3, 3, 4, "0.5,2.0")
+    masks = Masks("bottom-right", 5, -1, None, 0.0 if rule == "linear" or wishes == WATCHED else 30.0)
     for inputs in (here, tuple(Elsewhere(tensor) for tensor in here)):
         inputs = (*inputs, None, None)
         out, found = portable.attend(inputs, Rule(rule), masks, lengths, wishes, 0)
@@ -85,9 +88,10 @@ def main():
         Lengths(None, torch.tensor([0, 4, 9]), torch.tensor([0, 5, 13])),
     )
     with World():
-        for rule in (member["name"] for member in sharpmax.family()):
+        calls = [(member["name"], EVERYTHING) for member in sharpmax.family()]
+        for rule, wishes in [*calls, ("softmax", WATCHED)]:
             for length in lengths:
-                here, there = both(rule, length)
+                here, there = both(rule, length, wishes)
                 assert all(tensor.device == DEVICE for tensor in there), rule
                 for one, other in zip(here, there):
                     assert held(other).shape == one.shape and held(other).dtype == one.dtype, rule

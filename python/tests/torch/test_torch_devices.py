@@ -23,6 +23,7 @@ RULES = [
 ]
 NAMES = [name for name in sharpmax.Stats.__dataclass_fields__ if name != "gaps"]
 WISHES = Wishes(",".join(NAMES), 40, 3, 4, "0.5,2.0")
+QUICK = Wishes("entropy,peak_weight,support,first_weight,gap_counts", gaps="0.5,2.0")  # what _quick.py answers
 MASKS = Masks("bottom-right", 5, -1, None, 30.0)
 NEEDS = (True, True, True, False, False)
 # What gives a number or a size to Python, for which it must wait until the device is done.
@@ -66,26 +67,36 @@ def made(device="cpu", dtype=torch.float32):
     return query, key, value, None, None
 
 
-def compute(inputs, rule, lengths=None):
-    """Forward with every statistic, and backward."""
+def compute(inputs, rule, lengths=None, wishes=WISHES):
+    """Forward with statistics, and backward."""
     rule, lengths = Rule(rule), Lengths() if lengths is None else lengths
-    masks = Masks("bottom-right", 5) if rule.text == "linear" else MASKS
-    out, found = portable.attend(inputs, rule, masks, lengths, WISHES, 0)
+    masks = Masks("bottom-right", 5) if rule.text == "linear" or wishes == QUICK else MASKS
+    out, found = portable.attend(inputs, rule, masks, lengths, wishes, 0)
     gradients = portable.attend_backward(out, inputs, NEEDS, rule, masks, lengths, None, 0)
     return out, found, gradients
+
+
+LENGTHS = (Lengths(), Lengths(torch.tensor([4, 13])), Lengths(None, torch.tensor([0, 4, 9]), torch.tensor([0, 5, 13])))
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_nothing_waits_and_nothing_is_float64(rule):
     inputs = made()
     with Strict():
-        compute(inputs, rule)
-        compute(inputs, rule, Lengths(torch.tensor([4, 13])))
-        compute(inputs, rule, Lengths(None, torch.tensor([0, 4, 9]), torch.tensor([0, 5, 13])))
+        for lengths in LENGTHS:
+            compute(inputs, rule, lengths)
         if rule != "linear":
             scores = torch.ones(2, 4, 5, 6)
             weights, _ = portable.weigh(scores, None, Rule(rule), WISHES, 0)
             portable.weigh_backward(weights, scores, None, Rule(rule), 0)
+
+
+def test_nothing_waits_in_the_softmax_of_few_operations():
+    inputs = made()
+    with Strict():
+        for lengths in LENGTHS:
+            compute(inputs, "softmax", lengths, QUICK)
+            compute((*inputs[:3], torch.ones(13, dtype=torch.bool), None), "softmax", lengths, QUICK)
 
 
 def test_the_strict_mode_notices():
@@ -100,15 +111,15 @@ def test_the_strict_mode_notices():
                 wrong()
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_fake_tensors_get_the_shapes_and_types_that_are_promised(rule):
+@pytest.mark.parametrize("rule, wishes", [*((rule, WISHES) for rule in RULES), ("softmax", QUICK)])
+def test_fake_tensors_get_the_shapes_and_types_that_are_promised(rule, wishes):
     """FakeTensorMode fails on whatever depends on data."""
     with torch._subclasses.FakeTensorMode():
         inputs = made(dtype=torch.float16)
         for lengths in (Lengths(), Lengths(torch.ones(2, dtype=torch.int64))):
-            out, found, gradients = compute(inputs, rule, lengths)
+            out, found, gradients = compute(inputs, rule, lengths, wishes)
             assert out.shape == (2, 4, 9, 5) and out.dtype == torch.float16
-            expected = _kernel.empty_statistics(inputs[0], (2, 4, 9), 13, WISHES, torch.float32)
+            expected = _kernel.empty_statistics(inputs[0], (2, 4, 9), 13, wishes, torch.float32)
             assert {n: (t.shape, t.dtype) for n, t in found.items()} == {
                 n: (t.shape, t.dtype) for n, t in expected.items()
             }
@@ -210,6 +221,29 @@ def test_a_device_without_an_operation_is_named(forced, monkeypatch):
     with pytest.raises(NotImplementedError, match="cpu does not have the operation aten::argmax.out") as caught:
         sharpmax.attention(*drawn(*QKV, grad=False), enable_gqa=True)
     assert "\n" not in str(caught.value)
+
+
+REFUSED = {
+    "scale": {"scale": float("inf")},
+    "cap": {"soft_cap": -1.0},
+    "length": {"key_lengths": [5, 8]},
+    "documents": {"documents": [0, 9]},
+    "gap of nothing": {"return_stats": {"gaps": [0.0]}},
+    "gaps that fall": {"return_stats": {"gaps": [2.0, 1.0]}},
+    "gap that is not a number": {"return_stats": {"gaps": [float("nan")]}},
+    "temperatures": {"normalizer": "softmax:beta=1/2/3"},
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_both_paths_refuse_with_one_sentence(monkeypatch, case):
+    sentences = []
+    for forced in (False, True):
+        monkeypatch.setattr(_path, "forced", forced)
+        with pytest.raises(ValueError) as caught:
+            sharpmax.attention(*drawn(*QKV, grad=False), enable_gqa=True, **REFUSED[case])
+        sentences.append(str(caught.value))
+    assert sentences[0] == sentences[1] and sentences[0].startswith("attention: ")
 
 
 def test_a_second_device_computes_the_same():

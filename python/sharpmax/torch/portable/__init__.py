@@ -9,6 +9,7 @@ _blocks      what is computed together      _parameters  numbers of a normalizer
 _visible     which keys a query sees        _softmax, _targets, _threshold, _pointwise  the normalizers
 _scores      from queries and keys to scores and back
 _statistics  what rows say of themselves
+_fused, _quick  plain softmax: by the device's own kernel, or in few operations per block
 _attend, _rows  the functions that torch/_path.py calls where the C++ kernels cannot
 """
 

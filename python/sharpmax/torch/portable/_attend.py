@@ -6,10 +6,22 @@ import typing
 
 import torch
 
-from .._kernel import Gradients, Inputs, Lengths, Masks, Rule, Statistics, Wishes, empty_gradient, empty_out, rows_of
-from . import _fused
+from .._kernel import (
+    Gradients,
+    Inputs,
+    Lengths,
+    Masks,
+    Rule,
+    Statistics,
+    Wishes,
+    empty_gradient,
+    empty_out,
+    gaps_of,
+    rows_of,
+)
+from . import _fused, _quick
 from ._blocks import Block, blocks_of
-from ._check import check_call
+from ._check import check_call, check_gaps
 from ._family import normalizer_of
 from ._parameters import Parameters, ParameterSums
 from ._scores import ScoreMaker, Scores, exact_type, four, grouped, mapped_slope, ungrouped
@@ -36,9 +48,9 @@ class Call:
         self.scores = ScoreMaker(self.query, self.key, bias, masks, visibility, linear)
         self.hides, self.group = not visibility.hides_nothing, self.scores.group
 
-    def blocks(self) -> typing.Iterator[Block]:
+    def blocks(self, cached: bool = False) -> typing.Iterator[Block]:
         batches, key_heads, keys = self.key.shape[:3]
-        return blocks_of(batches, key_heads, self.group, self.query.shape[2], keys, self.query.device.type)
+        return blocks_of(batches, key_heads, self.group, self.query.shape[2], keys, self.query.device.type, cached)
 
 
 def _poison(rows: Tensor) -> Tensor:
@@ -50,11 +62,11 @@ def _finite(rows: Tensor) -> Tensor:
     return rows.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
 
 
-class _Values:
+class Values:
     """Values as weights meet them: what a hidden one holds never matters, and a NaN that has weight is never lost."""
 
     def __init__(self, call: Call) -> None:
-        self._value, self._group = call.value, call.group
+        self._value, self._group, self._visibility = call.value, call.group, call.scores.visibility
         self._bad: Tensor | None = None
         if call.hides:
             self._value, self._bad = _finite(call.value), _poison(call.value).isnan().to(call.value.dtype)
@@ -62,9 +74,11 @@ class _Values:
     def of(self, block: Block, seen: Seen) -> Tensor:
         return self._value[block.batch, block.key_heads, seen.keys]
 
+    def product(self, weights: Tensor, block: Block, seen: Seen) -> Tensor:
+        return ungrouped(grouped(weights, self._group) @ self.of(block, seen), self._group)
+
     def weighed(self, weights: Tensor, block: Block, seen: Seen) -> Tensor:
-        out = ungrouped(grouped(weights, self._group) @ self.of(block, seen), self._group)
-        return self.lose_nothing(out, weights, block, seen)
+        return self.lose_nothing(self.product(weights, block, seen), weights, block, seen)
 
     def lose_nothing(self, rows: Tensor, weights: Tensor, block: Block, seen: Seen) -> Tensor:
         """Rows with weight on a value that is not finite become NaN, in place."""
@@ -73,13 +87,23 @@ class _Values:
         bad = grouped(weights, self._group) @ self._bad[block.batch, block.key_heads, seen.keys]
         return rows.masked_fill_(ungrouped(bad, self._group) != 0.0, float("nan"))
 
+    def lose_nothing_seen(self, rows: Tensor) -> None:
+        """The same for all rows of a call whose keys are known by shape, without a product per block: whatever its weight."""
+        if self._bad is None:
+            return
+        first, last = (bound.flatten() for bound in self._visibility.bounds(slice(0, rows.shape[2])))
+        before = torch.nn.functional.pad(self._bad[..., 0].cumsum(-1), (1, 0))  # [batch, key head, key + 1]
+        bad = (before[..., last] > before[..., first]).repeat_interleave(self._group, 1)
+        rows.masked_fill_(bad.unsqueeze(-1), float("nan"))
+
 
 def attend(
     inputs: Inputs, rule: Rule, masks: Masks, lengths: Lengths, wishes: Wishes, threads: int
 ) -> tuple[Tensor, Statistics]:
     """threads is the CPU kernels' affair."""
     query, value = inputs[0], inputs[2]
-    call = Call(inputs, rule, masks, lengths, "attend")
+    call = Call(inputs, rule, masks, lengths, "attention")
+    check_gaps("attention", gaps_of(wishes))
     out = empty_out(query, value)
     wanted = empty_statistics(call.query, rows_of(query), call.key.shape[2], wishes)
     answer = four(out)
@@ -88,7 +112,11 @@ def attend(
         for name, rows in by_kernel.items():
             wanted[name].copy_(rows)
         return out, wanted
-    values = _Values(call)
+    values = Values(call)
+    if _quick.takes(call, masks, wishes):
+        for name, rows in _quick.attend(call, values, wishes, answer).items():
+            wanted[name].copy_(rows)
+        return out, wanted
     for block in call.blocks():
         place = (block.batch, block.heads, block.queries)
         scores, _, seen = call.scores.of(block)
@@ -162,9 +190,9 @@ def attend_backward(
     temperature: Tensor | None,  # what a search of the forward pass found
     threads: int,
 ) -> Gradients:
-    call = Call(inputs, rule, masks, lengths, "attend_backward")
-    call.parameters.check_backward("attend_backward")
-    sums, values = _Sums(call, inputs, needs), _Values(call)
+    call = Call(inputs, rule, masks, lengths, "attention_backward")
+    call.parameters.check_backward("attention_backward")
+    sums, values = _Sums(call, inputs, needs), Values(call)
     d_out = four(d_out.detach()).to(call.query.dtype)
     temperature = None if temperature is None else temperature.to(call.query.dtype).unsqueeze(-1)
     for block in call.blocks():

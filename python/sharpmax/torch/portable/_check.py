@@ -36,14 +36,21 @@ def check_call(
             "query, key)",
         )
     _check_lengths(door, lengths, query.shape[0], query.shape[2], key.shape[2])
-    _want(masks.scale is None or math.isfinite(masks.scale), door, f"scale is {masks.scale}; it must be finite")
+    _want(masks.scale is None or math.isfinite(masks.scale), door, f"scale is {masks.scale}; expected a finite number")
     _want(
         math.isfinite(masks.soft_cap) and masks.soft_cap >= 0.0,
         door,
-        f"soft_cap is {masks.soft_cap}; it must be a finite number from 0 on (0: none)",
+        f"soft_cap is {masks.soft_cap:g}; expected a finite number from 0 on (0: none)",
     )
     if linear:
         _refuse_scores(door, mask, masks)
+
+
+def check_gaps(door: str, gaps: typing.Sequence[float]) -> None:
+    for i, gap in enumerate(gaps):
+        before = gaps[i - 1] if i else 0.0
+        words = f"statistics.gaps[{i}] is {gap:g} after {before:g}; gaps must be positive and ascending"
+        _want(gap > before, door, words)
 
 
 def _check_shapes(door: str, q: typing.Sequence[int], k: typing.Sequence[int], v: typing.Sequence[int]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from .._kernel import Rule, Statistics, Wishes, rows_of
+from .._kernel import Rule, Statistics, Wishes, gaps_of, rows_of
 from ._blocks import Block, blocks_of
+from ._check import check_gaps
 from ._family import normalizer_of
 from ._parameters import Parameters, ParameterSums
 from ._scores import exact_type, four
@@ -41,6 +42,7 @@ def weigh(
 ) -> tuple[Tensor, Statistics]:
     """Weights in the scores' type."""
     call = _Call(scores, parameters, rule, "normalize")
+    check_gaps("normalize", gaps_of(wishes))
     weights = scores.new_empty(scores.shape)
     exact = weights.new_empty(0, dtype=exact_type(scores))
     wanted = empty_statistics(exact, rows_of(scores), scores.shape[-1], wishes)

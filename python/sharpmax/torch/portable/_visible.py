@@ -19,6 +19,7 @@ Tensor = torch.Tensor
 # The score of a hidden key: finite, so that 0 * score is 0, and so low that its weight is exactly 0. With
 # temperatures up to _targets.MOST it never overflows float32.
 HIDDEN = -1e20
+_EDGES = 4  # masks kept for blocks to come: most calls need two
 
 
 def lowest_bias(dtype: torch.dtype) -> float:
@@ -34,6 +35,7 @@ class Seen:
     parts: list[tuple[slice, Tensor]]  # columns of the block, and what is hidden there: [batch, head, query, key] or 1
     interval: typing.Callable[[], Tensor] | None  # [1, 1, query, 1]: keys that a row sees, where shapes alone say it
     like: Tensor
+    may_be_empty: bool = True  # some row may see no key
 
     def fill(self, row: Tensor, value: float) -> Tensor:
         """Put a value at hidden keys, in place."""
@@ -78,6 +80,8 @@ class Visibility:
         self.hides_nothing = (
             self._left < 0 and self._right < 0 and attn_mask is None and all(part is None for part in lengths)
         )
+        self.by_shape = attn_mask is None and all(part is None for part in lengths)
+        self._edges: dict[tuple[int, int, int], Tensor] = {}
 
     def of(self, batch: slice, heads: slice, queries: slice) -> Seen:
         by_length = self._lengths.key is not None or self._lengths.query_offsets is not None
@@ -110,31 +114,50 @@ class Visibility:
 
     def _by_shape(self, queries: slice) -> Seen:
         if self._left < 0 and self._right < 0:
-            return Seen(slice(0, self._keys), [], None, self._like)
+            return Seen(slice(0, self._keys), [], None, self._like, self._keys == 0)
         (begin, first_end), (last_begin, end) = self._range(queries.start), self._range(queries.stop - 1)
+        may_be_empty = first_end <= begin or end <= last_begin  # rows between these two see a key if both do
         end = max(begin, end)
-        shift = 0 if self._masks.causal == "top-left" else self._keys - self._queries
-        own = torch.arange(queries.start + shift, queries.stop + shift, device=self._like.device).reshape(1, 1, -1, 1)
-        low = None if self._left < 0 else own - self._left
-        high = None if self._right < 0 else own + (self._right + 1)
-
-        def interval() -> Tensor:
-            last = self._keys if high is None else high.clamp(max=self._keys)
-            first = own * 0 if low is None else low.clamp(min=0)
-            return (last - first).clamp(min=0).to(self._like.dtype)
-
-        parts = []
         if last_begin > first_end:  # the edges overlap: a narrow window
             edges = [(begin, end)]
         else:
             edges = [(begin, min(last_begin, end)), (max(begin, first_end), end)]
-        for first, last in edges:
-            if first < last:
-                key = torch.arange(first, last, device=self._like.device)
-                hidden = [key < low] if low is not None else []
-                hidden += [key >= high] if high is not None else []
-                parts.append((slice(first - begin, last - begin), functools.reduce(torch.logical_or, hidden)))
-        return Seen(slice(begin, end), parts, interval, self._like)
+        parts = [
+            (slice(first - begin, last - begin), self._edge(queries, first, last))
+            for first, last in edges
+            if first < last
+        ]
+        return Seen(slice(begin, end), parts, lambda: self._interval(queries), self._like, may_be_empty)
+
+    def _own(self, queries: slice) -> Tensor:
+        """[1, 1, query, 1]: the key at which each query stands."""
+        shift = 0 if self._masks.causal == "top-left" else self._keys - self._queries
+        device = self._like.device
+        return torch.arange(queries.start + shift, queries.stop + shift, device=device).reshape(1, 1, -1, 1)
+
+    def bounds(self, queries: slice) -> tuple[Tensor, Tensor]:
+        """[1, 1, query, 1]: the first key that each query sees, and one past the last."""
+        own = self._own(queries)
+        first = own * 0 if self._left < 0 else (own - self._left).clamp(0, self._keys)
+        last = own * 0 + self._keys if self._right < 0 else (own + (self._right + 1)).clamp(0, self._keys)
+        return first, torch.maximum(first, last)
+
+    def _interval(self, queries: slice) -> Tensor:
+        first, last = self.bounds(queries)
+        return (last - first).to(self._like.dtype)
+
+    def _edge(self, queries: slice, first: int, last: int) -> Tensor:
+        """[1, 1, query, key]: which of these keys are hidden. Blocks that stand alike to their keys share it."""
+        place = (queries.stop - queries.start, first - queries.start, last - first)
+        if place not in self._edges:
+            own = self._own(queries)
+            key = torch.arange(first, last, device=self._like.device)
+            hidden = [key < own - self._left] if self._left >= 0 else []
+            hidden += [key >= own + (self._right + 1)] if self._right >= 0 else []
+            if len(self._edges) >= _EDGES:
+                self._edges.clear()
+            self._edges[place] = functools.reduce(torch.logical_or, hidden)
+        return self._edges[place]
 
     # Lengths and documents: tensors, whose values are never looked at.
 
