@@ -48,11 +48,12 @@ PiecesByKind pieces_in(const Json& settings, const fs::path& root) {
 }
 
 RunContent run_content(const SharedContent& content) {
-  return {.settings = {{"verb", content.verb},
-                       {"fields", content.fields.compared},
-                       {"measured", content.measured},
-                       {"places", content.fields.places},
-                       {"pieces", pieces_json(content.pieces)}},
+  const Json settings = {{"verb", content.verb},
+                         {"fields", content.fields.compared},
+                         {"measured", content.measured},
+                         {"places", content.fields.places},
+                         {"pieces", pieces_json(content.pieces)}};
+  return {.settings = Json::parse(results_text(settings)),  // a path may have bytes that are no text
           .folders = {kPieces},
           .engine = engine_of(content.blas),
           .not_compared = {"places", "pieces"}};

@@ -148,7 +148,13 @@ class ChunkJob {
       std::error_code ignored;
       std::filesystem::remove(state, ignored);
     });
-    for (const Piece& piece : pieces) add_piece(job.path_of(piece));
+    for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+      add_piece(job.path_of(pieces[piece]));
+      const std::int64_t end = std::min((static_cast<std::int64_t>(piece) + 1) * chunks_of_piece(), chunks());
+      if (static_cast<std::int64_t>(result_.chunks.size()) != end)
+        throw Error(ErrorCode::bad_file, fmt::format("{}: it does not have the chunks up to {}; delete it to measure again",
+                                                     job.path_of(pieces[piece]).string(), end - 1));
+    }
     result_.settings.model.file = job.named_place("model", result_.settings.model.file);
     result_.settings.text = job.named_place("text", "-");
     note_standing();
