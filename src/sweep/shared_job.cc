@@ -124,7 +124,8 @@ RunStatus shared_status(std::string_view verb, const Sharing& sharing, const std
   const fs::path root = sharing.directory;
   try {
     RunStatus status = status_of(root, pieces_in(shared_settings(verb, sharing.directory), root));
-    status.provenance = provenance_of(command, fmt::format("sharpmax {} --directory {} --status", verb, quoted_word(root.string())));
+    const std::string otherwise = fmt::format("sharpmax {} --directory {} --status", verb, quoted_word(root.string()));
+    status.provenance = provenance_of(command, otherwise);
     return status;
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::bad_file,
