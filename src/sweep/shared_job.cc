@@ -48,11 +48,12 @@ PiecesByKind pieces_in(const Json& settings, const fs::path& root) {
 }
 
 RunContent run_content(const SharedContent& content) {
-  return {.settings = {{"verb", content.verb},
-                       {"fields", content.fields.compared},
-                       {"measured", content.measured},
-                       {"places", content.fields.places},
-                       {"pieces", pieces_json(content.pieces)}},
+  const Json settings = {{"verb", content.verb},
+                         {"fields", content.fields.compared},
+                         {"measured", content.measured},
+                         {"places", content.fields.places},
+                         {"pieces", pieces_json(content.pieces)}};
+  return {.settings = Json::parse(results_text(settings)),  // a path may have bytes that are no text
           .folders = {kPieces},
           .engine = engine_of(content.blas),
           .not_compared = {"places", "pieces"}};
@@ -123,7 +124,8 @@ RunStatus shared_status(std::string_view verb, const Sharing& sharing, const std
   const fs::path root = sharing.directory;
   try {
     RunStatus status = status_of(root, pieces_in(shared_settings(verb, sharing.directory), root));
-    status.provenance = provenance_of(command, fmt::format("sharpmax {} --directory {} --status", verb, quoted_word(root.string())));
+    const std::string otherwise = fmt::format("sharpmax {} --directory {} --status", verb, quoted_word(root.string()));
+    status.provenance = provenance_of(command, otherwise);
     return status;
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::bad_file,

@@ -120,13 +120,14 @@ SharedFields shared_fields(const Request& request) {
   return fields;
 }
 
-// The request with the fields of the run that it joins, except those that were given. Throws Error{bad_file}.
+// The request with the fields of the run that it joins, except those that were given. Throws Error{bad_file}, and
+// RequestError if there is no run and no model to begin one with.
 template <class Request>
 Request joined(const Request& request, std::string_view verb) {
-  if (!request.sharing.join || request.sharing.directory.empty() ||
-      !std::filesystem::exists(std::filesystem::path(request.sharing.directory) / kSettings))
-    return request;
-  const Json settings = shared_settings(verb, request.sharing.directory);
+  const std::string& directory = request.sharing.directory;
+  const bool begins = !std::filesystem::exists(std::filesystem::path(directory) / kSettings);
+  if (!request.sharing.join || directory.empty() || (begins && !request.model.model.empty())) return request;
+  const Json settings = shared_settings(verb, directory);
   std::set<std::string, std::less<>> given;
   each_given(request, [&](const Field& field, const auto&) {
     given.emplace(field.name);
@@ -151,8 +152,8 @@ Request joined(const Request& request, std::string_view verb) {
       }
     });
   } catch (const Json::exception& error) {
-    throw Error(ErrorCode::bad_file, std::string(kSettings) + " of " + request.sharing.directory +
-                                         ": not the settings of a run: " + error.what());
+    throw Error(ErrorCode::bad_file,
+                std::string(kSettings) + " of " + directory + ": not the settings of a run: " + error.what());
   }
   return whole;
 }

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 import sharpmax
-from sharing import BINARY, PLAIN, RANKS, SEED, contents, ended, refused, start, storm, without_locks
+import sharing
+from sharing import BINARY, PLAIN, RANKS, SEED, ended, refused, start, storm, without_locks
 from tiny_folder import write_tiny_folder
 from waiting import wait_until
 
@@ -39,6 +40,14 @@ def placed(inputs, where):
     for name in ("model", "text.txt"):
         (where / name).symlink_to(inputs / name)
     return where
+
+
+def contents(directory):
+    """Every file of a run, without the places where a machine has the inputs."""
+    found = sharing.contents(directory)
+    settings = json.loads(found["run.json"])
+    settings.pop("places")
+    return {**found, "run.json": settings}
 
 
 def words_of(job, *more):
@@ -151,7 +160,8 @@ def test_layer_by_layer_is_the_same_bytes_through_kills(job, inputs, tmp_path):
 @pytest.fixture
 def at_work(inputs, tmp_path):
     """A process that is stopped while it has a piece of a perplexity."""
-    placed(inputs, tmp_path)
+    (tmp_path / "model").symlink_to(inputs / "model")
+    (tmp_path / "text.txt").write_text(TEXT * 100)
     process = start(*words_of("perplexity", "--directory", "run"), cwd=tmp_path)
     claims = tmp_path / "run" / "claims"
     assert wait_until(lambda: claims.is_dir() and any(claims.iterdir()), process)
@@ -185,11 +195,11 @@ def test_a_helper_that_does_not_fit_is_refused_in_a_sentence(at_work, inputs, tm
     engine.write_text(text.replace(sharpmax.version, "0.0.9"))
     assert f'sharpmax is "0.0.9" there, "{sharpmax.version}" here' in sentence("perplexity", *join)
     engine.write_text(text)
-    (tmp_path / "other.txt").write_text(TEXT + "More.\n")
+    (tmp_path / "other.txt").write_text(TEXT)
     assert "measured." in sentence("perplexity", "--text", "other.txt", *join)
     assert "--join to help it" in sentence(*words_of("perplexity"), "--directory", "run", "--resume")
     assert "--join and --overwrite" in sentence("perplexity", *join, "--overwrite")
-    assert "no model was given" in sentence("perplexity", "--directory", "empty", "--join")
+    assert "holds no run" in sentence("perplexity", "--directory", "empty", "--join")
     assert "--join goes with --directory DIR" in sentence("perplexity", "--join")
     assert "--status goes with --directory DIR" in sentence("fix", "--status")
     assert "--analysis excludes --directory" in sentence("audit", "model", "--text", "text.txt", "--analysis", "all",

@@ -135,7 +135,8 @@ TEST(HostileAuditRequests, SentencesNameFieldsAsEachLanguageDoes) {
     return [request] { probe_model(request); };
   };
   expect_spoken(audit([](AuditRequest& r) { r.saving.resume = true; }),
-                {"resume goes with json or directory", "resume=True goes with json= or directory=", "--resume goes with --json FILE or --directory DIR"});
+                {"resume goes with json or directory", "resume=True goes with json= or directory=",
+                 "--resume goes with --json FILE or --directory DIR"});
   expect_spoken(audit([](AuditRequest& r) { r.lengths = {64, 8}; }),
                 {"lengths is 8; it must be from 16 to 1073741824", "lengths is 8; it must be from 16 to 1073741824",
                  "--lengths is 8; it must be from 16 to 1073741824"});

@@ -118,8 +118,8 @@ TEST_F(JobsOfATinyModel, ASentenceNamesTheFieldAsEachLanguageDoes) {
       fix(wrong);
     };
   };
-  expect_said(asked([](FixRequest& r) { r.saving.resume = true; }), "resume goes with json or directory", "resume=True goes with json= or directory=",
-                "--resume goes with --json FILE or --directory DIR");
+  expect_said(asked([](FixRequest& r) { r.saving.resume = true; }), "resume goes with json or directory",
+              "resume=True goes with json= or directory=", "--resume goes with --json FILE or --directory DIR");
   expect_said(asked([](FixRequest& r) { r.budget = 3; }), "no_search excludes budget", "no_search excludes budget",
                 "--no-search excludes --budget");
   expect_said(asked([](FixRequest& r) { r.for_ = "fun"; }), "for_ is 'fun'; it must be text, task or both",

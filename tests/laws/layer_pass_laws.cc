@@ -43,11 +43,11 @@ TEST_F(LayerPasses, HaveTheLossesOfASession) {
   }
 }
 
-using Rows = std::vector<audit::KeptRows>;
+using RowsByLength = std::vector<audit::KeptRows>;
 
-Rows rows_by_layer(model::LayerPass& pass, std::span<const model::Token> tokens, const std::vector<std::int64_t>& lengths,
+RowsByLength rows_by_layer(model::LayerPass& pass, std::span<const model::Token> tokens, const std::vector<std::int64_t>& lengths,
                    const model::PassFile& file, const std::function<void(std::int64_t)>& on_tokens = {}) {
-  Rows rows;
+  RowsByLength rows;
   audit::read_excerpt(pass, tokens, lengths,
                       {.on_tokens = on_tokens, .on_length = [&](std::size_t, audit::KeptRows kept) { rows.push_back(kept); }},
                       file);
@@ -57,7 +57,7 @@ Rows rows_by_layer(model::LayerPass& pass, std::span<const model::Token> tokens,
 TEST_F(LayerPasses, LetAnObserverSeeTheRowsOfASessionAndGoOnAfterAnEnd) {
   const std::vector<std::int64_t> lengths = {20, 51, 120};
   model::Session session(*model_, settings());
-  Rows expected;
+  RowsByLength expected;
   audit::read_excerpt(session, tokens_, lengths,
                       {.on_tokens = {}, .on_length = [&](std::size_t, audit::KeptRows kept) { expected.push_back(kept); }});
   model::LayerPass whole(*model_, settings());

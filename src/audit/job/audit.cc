@@ -155,7 +155,7 @@ class LengthAudit {
     const std::int64_t total = plan_.lengths.back() * static_cast<std::int64_t>(plan_.starts.size());
     job.carry_out(pieces, [&](std::size_t piece) {
       if (piece >= plan_.starts.size())
-        return write_text(job.path_of(pieces[piece]), audit::to_json(sketches()).dump() + "\n");
+        return write_text(job.path_of(pieces[piece]), results_text(audit::to_json(sketches())));
       audit::Readings own = audit::no_readings(plan_);
       const auto tell = [&](std::int64_t read) {
         listener_.proceed(progress_sentence(piece, done + read, total, seconds_since(start)));

@@ -150,7 +150,7 @@ std::vector<Piece> pieces_of_heads(const model::Model& model, const std::vector<
   return pieces;
 }
 
-std::vector<audit::HeadCertificate> certificates_in(const std::filesystem::path& file) {
+std::vector<audit::HeadCertificate> certificates_in(const std::filesystem::path& file, const HeadsOfPiece& of) {
   std::vector<audit::HeadCertificate> heads;
   const Json json = parse_json(read_text(file), file.string());
   const auto refuse = [&](const char* why) {
@@ -164,6 +164,10 @@ std::vector<audit::HeadCertificate> certificates_in(const std::filesystem::path&
   } catch (const Error& error) {
     refuse(error.what());
   }
+  if (static_cast<std::int64_t>(heads.size()) != of.end - of.first) refuse("there are not as many as the piece has");
+  for (std::int64_t i = 0; i < of.end - of.first; ++i)
+    if (const auto& head = heads[static_cast<std::size_t>(i)]; head.layer != of.layer || head.head != of.first + i)
+      refuse("they are of other heads");
   return heads;
 }
 
@@ -191,8 +195,8 @@ std::vector<audit::HeadCertificate> certify_in_pieces(const model::Model& model,
         threads);
   }
   std::vector<audit::HeadCertificate> all;
-  for (const Piece& piece : pieces)
-    for (audit::HeadCertificate& head : certificates_in(job.path_of(piece))) all.push_back(std::move(head));
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece)
+    for (audit::HeadCertificate& head : certificates_in(job.path_of(pieces[piece]), heads[piece])) all.push_back(std::move(head));
   return all;
 }
 

@@ -143,12 +143,19 @@ class ChunkJob {
       std::vector<ChunkLosses> losses;
       const std::int64_t first = static_cast<std::int64_t>(piece) * chunks_of_piece();
       const std::filesystem::path file = job.path_of(pieces[piece]), state = file.string() + ".state.npz";
-      for (std::int64_t at = first; at < std::min(first + chunks_of_piece(), chunks()); ++at) losses.push_back(measure(at, state));
+      for (std::int64_t at = first; at < std::min(first + chunks_of_piece(), chunks()); ++at)
+        losses.push_back(measure(at, state));
       write_text(file, json_of(losses).dump() + "\n");
       std::error_code ignored;
       std::filesystem::remove(state, ignored);
     });
-    for (const Piece& piece : pieces) add_piece(job.path_of(piece));
+    for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+      add_piece(job.path_of(pieces[piece]));
+      const std::int64_t end = std::min((static_cast<std::int64_t>(piece) + 1) * chunks_of_piece(), chunks());
+      if (static_cast<std::int64_t>(result_.chunks.size()) != end)
+        throw Error(ErrorCode::bad_file, fmt::format("{}: it does not have the chunks up to {}; delete it to measure again",
+                                                     job.path_of(pieces[piece]).string(), end - 1));
+    }
     result_.settings.model.file = job.named_place("model", result_.settings.model.file);
     result_.settings.text = job.named_place("text", "-");
     note_standing();
@@ -211,7 +218,8 @@ class ChunkJob {
   }
 
   std::uint64_t chunk_print(std::int64_t at) const {
-    return model::fingerprint_with(model::fingerprint_of(tokens_), fmt::format("{} {}", model::without_paths(json_of(result_.settings)).dump(), at));
+    const Json settings = model::without_paths(json_of(result_.settings));
+    return model::fingerprint_with(model::fingerprint_of(tokens_), fmt::format("{} {}", settings.dump(), at));
   }
 
   ChunkLosses losses_by_layer(std::span<const model::Token> chunk, std::int64_t first, const model::PassFile& file) {
