@@ -219,7 +219,8 @@ def watch(
 
     statistics  which of entropy, peak_weight, support, effective_support (exp of the entropy), first_weight (of the
                 first token, over the rows whose key 0 it is and that see it: not where padding stands before it),
-                log_partition, mass, temperature, threshold, score_spread
+                log_partition, mass, temperature, threshold, score_spread. Outside CPU memory softmax has entropy and
+                peak_weight, without gaps, for the least time (docs/reference/devices.md)
     gaps        count the keys within so much of the row's largest score; () for none
     keep        "all": every row of every call too, in ``calls``
     every       look at one call in so many of each layer: for long generations
