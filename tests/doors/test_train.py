@@ -213,7 +213,7 @@ def test_a_trained_model_is_opened_by_every_command(tmp_path):
 
 
 def test_a_table_per_head_is_tested_shown_and_opened_by_other_commands(tmp_path):
-    said = done(*RECALL[:-4], "--sizes", "16,80", "--answers", 64, "--arms", "softmax", "--per-head", "--heads", 2, cwd=tmp_path).stdout
+    said = done(*RECALL[:-6], "--sizes", "16,80", "--answers", 64, "--arms", "softmax", "--per-head", "--heads", 2, cwd=tmp_path).stdout
     assert "per-head" in said and "Normalizers per head" in said and max(map(len, said.splitlines())) <= 80
     found = json.loads((tmp_path / "train-recall" / "results.json").read_text())
     (table,) = found["tables"]

@@ -115,7 +115,7 @@ const std::vector<Json>& every_kind() {
 // Fields that may be missing, since a run may have nothing to say there: sections of what was not asked for
 // or not finished, and what no page shows.
 bool may_be_missing(const std::string& place) {
-  for (const char* end : {"/attained", "/loss", "/all", "/held_out", "/finding", "/layers"})
+  for (const char* end : {"/attained", "/loss", "/all", "/held_out", "/finding", "/layers", "/fixed"})
     if (place.ends_with(end))
       return !place.ends_with("/heads/0/attained") && !place.ends_with("/all/loss") &&
              !place.ends_with("/buckets/0/loss") && !place.ends_with("/model/layers");

@@ -304,6 +304,7 @@ Section heads_section(const TrainRows& rows) {
             sum.peak += number_at(head, "peak_weight").value_or(0.0);
             sum.seeds += 1.0;
             if (const auto right = number_at(head, "right_weight")) sum.right += *right, sum.with_place += 1.0;
+            if (!head.contains("fixed")) continue;  // measured under the normalizer of the training alone
             if (const auto fixed = number_at(head, "fixed"))
               sum.fixed += *fixed, sum.wrong += row.at("hard_right_rule_wrong").get<double>() + row.at("hard_wrong_rule_wrong").get<double>();
           }
