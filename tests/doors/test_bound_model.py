@@ -140,7 +140,8 @@ def test_norms_of_queries_and_keys_bound_every_layer_whatever_the_projections_ar
         for head in heads:
             # ||q|| and ||k|| are at most sqrt(width) times the weight, rotations keep them, and a spread has two signs.
             most = 2 * math.sqrt(HEAD_WIDTH) * 0.5 * 0.25 * (head["layer"] + 1) ** 2
-            assert 0.5 * most < head["norm_spread"] <= most * (1 + 1e-6)
+            # A cache of float16 may move each of two keys by 2^-11 of its size; the other roundings are far smaller.
+            assert 0.5 * most < head["norm_spread"] <= most * (1 + 2**-10 + 2**-14)
             assert head["useful"] and head["log10_length"] == pytest.approx(math.log10(1 + math.exp(head["spread"])), rel=1e-12)
     assert spreads[0] == pytest.approx(spreads[1], rel=1e-3)
     text = done("m.gguf", cwd=tmp_path)

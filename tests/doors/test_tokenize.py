@@ -81,7 +81,7 @@ def test_an_empty_text_has_no_tokens(folder):
 
 def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):
     words = ("tokenize", folder)
-    assert "--text FILE, --text-string TEXT or --decode N,N..." in refused(2, *words)
+    assert "--text FILE, the text itself, or --decode N,N..." in refused(2, *words)
     assert "both given" in refused(2, *words, "--text", "a", "--text-string", "b")
     assert "both given" in refused(2, *words, "--text-string", "b", "--decode", "1")
     assert "there is no token 400; the vocabulary has 400, from 0 to 399" in refused(2, *words, "--decode", "3,400")

@@ -40,8 +40,8 @@ void check(const TokenizeRequest& request) {
   if (text && !request.decode.empty())
     refuse_to_split(fmt::format("{} and a text were both given; give one of them", named("decode")));
   if (!text && request.decode.empty())
-    refuse_to_split(fmt::format("nothing to do; give {}, {} or {}", given("text", "FILE"), given("text_string", "TEXT"),
-                       given("decode", "N,N...")));
+    refuse_to_split(fmt::format("nothing to do; give {}, the text itself, or {}", given("text", "FILE"),
+                                given("decode", "N,N...")));
   if (request.system && !request.chat) refuse_to_split(fmt::format("{} goes with {}", named("system"), flagged("chat")));
   if (request.chat && request.ends)
     refuse_to_split(fmt::format("{} excludes {}: the template writes what comes before and after", flagged("chat"), flagged("ends")));
