@@ -73,9 +73,9 @@ void read_standard_input(TextRequest& text) {
 }
 
 void read_standard_input(GenerateRequest& request) {
-  if (request.prompt_file != "-" || request.prompt) return;
+  if (request.prompt_file != "-" || !request.prompt.empty()) return;
   request.prompt_file.clear();
-  request.prompt = standard_input();
+  request.prompt = {standard_input()};
 }
 
 }  // namespace sharpmax::cli

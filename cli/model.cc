@@ -53,7 +53,7 @@ namespace {
 
 double rate(std::size_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-std::string times_of(const GenerateResult& result) {
+std::string times_of(const GenerateAnswer& result) {
   const char* const why = result.ending == "stop_token"     ? "the model ended its text"
                           : result.ending == "context_full" ? "the context is full"
                                                             : "as many as were asked for";
@@ -66,7 +66,7 @@ std::string times_of(const GenerateResult& result) {
 
 }  // namespace
 
-const char* const RunVerb::kSummary = "Continue a prompt with a model, under any normalizer";
+const char* const RunVerb::kSummary = "Continue prompts with a model, under any normalizer";
 const char* const RunVerb::kFooter =
     "Text goes to standard output as it is generated, the rest to standard error.\n"
     "\n"
@@ -74,7 +74,8 @@ const char* const RunVerb::kFooter =
     "  sharpmax run SmolLM2.gguf --prompt \"The capital of France is\" --tokens 20\n"
     "  sharpmax run SmolLM2.gguf --chat --prompt \"Why is the sky blue?\" \\\n"
     "      --temperature 0.7 --top-p 0.9 --seed 1\n"
-    "  sharpmax run SmolLM2.gguf --prompt-file a.txt --normalizer softmax:beta=1.2";
+    "  sharpmax run SmolLM2.gguf --prompt-file a.txt --normalizer softmax:beta=1.2\n"
+    "  sharpmax run SmolLM2.gguf --prompt \"One\" --prompt \"Two\" --json answers.json";
 
 void RunVerb::check(const Given&) const {
   files_of(request, file.overwrite, kGenerateSchema)
@@ -90,12 +91,18 @@ Outcome RunVerb::run(const Caller& caller) {
   caller.listener.on_resumption(
       {false, fmt::format("the text so far {}; run has no {}", so_far, named("resume")), ""});
   const GenerateResult result = generate(request, caller.listener);
-  const bool interrupted = result.ending == "interrupted";
+  std::vector<GenerateAnswer> answers = {result};
+  if (result.further) answers.insert(answers.end(), result.further->begin(), result.further->end());
+  const bool interrupted = answers.back().ending == "interrupted";
   if (caller.streams_text && !interrupted) caller.listener.on_text("\n");
   Outcome outcome{.results = keeps ? to_json(result) : Json(), .interrupted = interrupted, .written = json_text};
   if (!file.json.empty()) write_text(file.json, outcome.written(outcome.results));
-  if (!quiet && !interrupted) caller.listener.narrate(times_of(result));
-  outcome.text = [text = caller.streams_text ? std::string() : result.text](bool) { return text; };
+  if (!quiet && !interrupted)
+    for (const GenerateAnswer& answer : answers) caller.listener.narrate(times_of(answer));
+  std::string text;
+  if (!caller.streams_text)
+    for (const GenerateAnswer& answer : answers) text += (&answer == answers.data() ? "" : "\n") + answer.text;
+  outcome.text = [text](bool) { return text; };
   return outcome;
 }
 

@@ -150,6 +150,7 @@ int run_program(Call& call) {
                               add_verb<RetrieveVerb>(program),
                               add_verb<FitVerb>(program),
                               add_verb<InspectVerb>(program),
+                              add_verb<TokenizeVerb>(program),
                               add_verb<RunVerb>(program),
                               add_verb<PerplexityVerb>(program),
                               add_verb<AuditVerb>(program),

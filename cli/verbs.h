@@ -25,6 +25,7 @@
 #include "sharpmax/probe.h"
 #include "sharpmax/report.h"
 #include "sharpmax/retrieval.h"
+#include "sharpmax/tokenize.h"
 #include "sharpmax/train.h"
 
 namespace sharpmax::cli {
@@ -144,6 +145,27 @@ struct InspectVerb {
           self.tensors);
     ResultFile::each_field(self.file, visit);
     ReportFiles::each_field(self.pictures, visit);
+  }
+  void check(const Given& given) const;
+  Outcome run(const Caller& caller);
+};
+
+struct TokenizeVerb {
+  static constexpr const char* kName = "tokenize";
+  static const char* const kSummary;
+  static const char* const kFooter;
+  TokenizeRequest request;
+  bool all = false;
+  ResultFile file;
+
+  ModelRequest& model() { return request.model; }
+  TextRequest& text() { return request.text; }
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    TokenizeRequest::each_field(self.request, visit);
+    visit({"all", "", "Results", "Print every token (default: the first 40)"}, self.all);
+    ResultFile::each_field(self.file, visit);
   }
   void check(const Given& given) const;
   Outcome run(const Caller& caller);
@@ -316,7 +338,7 @@ struct ReportVerb {
   Outcome run(const Caller& caller);
 };
 
-using Verbs = std::tuple<RetrieveVerb, FitVerb, InspectVerb, RunVerb, PerplexityVerb, AuditVerb, BoundVerb, FixVerb,
+using Verbs = std::tuple<RetrieveVerb, FitVerb, InspectVerb, TokenizeVerb, RunVerb, PerplexityVerb, AuditVerb, BoundVerb, FixVerb,
                          TrainVerb, ReportVerb>;
 
 // The verb with nothing given, for each in turn.

@@ -69,7 +69,7 @@ struct FixRequest {
     visit(common({"questions", "N", "Task", "Questions of each length used for selection; the same number is held out",
                   range(1, 1 << 20)}),
           self.questions);
-    visit({"chat", "", "Task", "Ask in the model's chat template (ChatML only)"}, self.chat);
+    visit({"chat", "", "Task", "Ask in the model's chat template"}, self.chat);
     visit({"seed", "N", "Task", "Seed of the questions (default 0)"}, self.seed);
   }
   // What is tried, and how one is chosen.

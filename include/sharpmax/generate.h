@@ -14,7 +14,7 @@ inline constexpr const char* kGenerateSchema = "sharpmax.run/1";
 
 struct GenerateRequest {
   ModelRequest model;
-  std::optional<std::string> prompt;
+  Texts prompt;  // one or several; each is answered as if it were alone
   std::string prompt_file;
   bool chat = false;
   std::optional<std::string> system;
@@ -30,12 +30,12 @@ struct GenerateRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
-    visit(common({"prompt", "TEXT", "Prompt", "Text to continue"}), self.prompt);
+    visit(common({"prompt", "TEXT", "Prompt", "Text to continue; repeatable, and each is answered as if it were alone"}), self.prompt);
     visit(common({"prompt_file", "FILE", "Prompt",
                   "File with the text to continue; - is standard input", {}, Field::Kind::input}),
           self.prompt_file);
     visit(common({"chat", "", "Prompt",
-                  "Wrap the prompt as a message, as the model's own template does (ChatML only)"}), self.chat);
+                  "Wrap the prompt as a message, as the model's own template does"}), self.chat);
     visit({"system", "TEXT", "Prompt", "System message of a chat"}, self.system);
     visit({"special", "", "Prompt", "Read <|special|> words in the prompt as the tokens that they name"}, self.special);
     visit(common({"tokens", "N", "Generation",
@@ -50,12 +50,8 @@ struct GenerateRequest {
   }
 };
 
-struct GenerateResult {
-  std::string command;
-  std::optional<ModelSettings> model;
-  double temperature = 0, top_p = 1;
-  std::int64_t top_k = 0;
-  std::uint64_t seed = 0;
+// What a model made of one prompt.
+struct GenerateAnswer {
   std::vector<std::int32_t> prompt_tokens, tokens;
   std::string text;
   std::string ending;  // stop_token, tokens, context_full or interrupted
@@ -63,14 +59,6 @@ struct GenerateResult {
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
-    visit("command", self.command);
-    visit("model", self.model);
-    visit.group("sampling", [&](const auto& within) {
-      within("temperature", self.temperature);
-      within("top_k", self.top_k);
-      within("top_p", self.top_p);
-      within("seed", self.seed);
-    });
     visit("prompt_tokens", self.prompt_tokens);
     visit("tokens", self.tokens);
     visit("text", self.text);
@@ -82,8 +70,32 @@ struct GenerateResult {
   }
 };
 
+// The answer to the first prompt, and those to the others.
+struct GenerateResult : GenerateAnswer {
+  std::string command;
+  std::optional<ModelSettings> model;
+  double temperature = 0, top_p = 1;
+  std::int64_t top_k = 0;
+  std::uint64_t seed = 0;
+  std::optional<std::vector<GenerateAnswer>> further;  // to the prompts after the first
+
+  template <class Self, class Visit>
+  static void each_member(Self& self, const Visit& visit) {
+    visit("command", self.command);
+    visit("model", self.model);
+    visit.group("sampling", [&](const auto& within) {
+      within("temperature", self.temperature);
+      within("top_k", self.top_k);
+      within("top_p", self.top_p);
+      within("seed", self.seed);
+    });
+    GenerateAnswer::each_member(self, visit);
+    visit.optional("further", self.further);
+  }
+};
+
 // Text goes to listener.on_text() as it comes, in whole characters. A listener that throws Interrupted ends the text: the
-// result then holds what there is. Throws Error.
+// result then holds what there is. A line end parts the answers to several prompts. Throws Error.
 GenerateResult generate(const GenerateRequest& request, Listener& listener = nobody());
 
 Json to_json(const GenerateResult& result);        // schema sharpmax.run/1

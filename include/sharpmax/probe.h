@@ -26,7 +26,7 @@ struct ProbeQuestions {
                   one_of({"max", "lookup"})}),
           self.probe);
     visit(common({"questions", "N", kGroup, "Number of questions at each length", range(1, 1 << 20)}), self.questions);
-    visit({"chat", "", kGroup, "Ask in the model's chat template (ChatML only)"}, self.chat);
+    visit({"chat", "", kGroup, "Ask in the model's chat template"}, self.chat);
     visit({"question_seed", "N", kGroup, "Seed of the questions (default 0)"}, self.question_seed);
   }
 };

@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
         perplexity,
         report,
         retrieve,
+        tokenize,
         train,
     )
 
@@ -61,6 +62,7 @@ __all__ = [
     "report",
     "retrieve",
     "targets",
+    "tokenize",
     "train",
     "version",
 ]

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
@@ -140,7 +141,7 @@ Tokens HeldModel::prompt_tokens(const PromptWish& wish) {
   if (wish.chat) {
     const std::optional<std::string_view> system =
         wish.system ? std::optional<std::string_view>(*wish.system) : std::nullopt;
-    return tokenizer.encode(model::chat_template_of(model().file()).render(wish.text, system),
+    return tokenizer.encode(model::chat_template_of(model().file(), tokenizer).render(wish.text, system),
                             SpecialText::as_tokens);
   }
   if (wish.system) throw Error(ErrorCode::bad_argument, "system goes with chat=True");

@@ -64,6 +64,7 @@ std::string option_of(std::string_view field) {
 }
 
 std::string option_of(const Field& field) {
+  if (field.name == "text_string" && field.kind != Field::Kind::memory) return "--text-string";  // a text typed as a word
   return field.operand ? in_capitals(field.name) : option_of(field.name);
 }
 

@@ -65,9 +65,11 @@ def write_model(path, size=0.3, architecture="llama", spoil=lambda name, values:
             "ffn_gate": (24, WIDTH), "ffn_up": (24, WIDTH), "ffn_down": (WIDTH, 24)}.items()}
         if architecture == "gemma2":
             shapes |= {f"blk.{layer}.post_attention_norm": (WIDTH,), f"blk.{layer}.post_ffw_norm": (WIDTH,)}
+        if architecture == "qwen3":
+            shapes |= {f"blk.{layer}.attn_q_norm": (HEAD_WIDTH,), f"blk.{layer}.attn_k_norm": (HEAD_WIDTH,)}
     for name, shape in shapes.items():
         values = np.ones(shape) if "norm" in name else random.normal(size=shape) / WIDTH ** 0.5
-        if "attn_q" in name or "attn_k" in name:
+        if name.endswith(("attn_q", "attn_k")):
             values *= size
         writer.add_tensor(name + ".weight", spoil(name, values).astype(np.float32))
     writer.write_header_to_file()
@@ -121,6 +123,30 @@ def test_sharp_heads_get_the_words_and_no_astronomic_number(tmp_path):
     assert "e+" not in text and "inf" not in text
     heads = json.loads(done("sharp.gguf", "--json", "-", cwd=tmp_path))["heads"]
     assert not any(head["useful"] for head in heads) and all(head["log10_length"] > 6 for head in heads)
+
+
+def test_norms_of_queries_and_keys_bound_every_layer_whatever_the_projections_are(tmp_path):
+    weights = {"attn_q_norm": 0.5, "attn_k_norm": 0.25}
+
+    def shrink(name, values):
+        layer = int(name.split(".")[1]) + 1 if name.startswith("blk") else 1
+        return values * next((weight * layer for part, weight in weights.items() if name.endswith(part)), 1.0)
+
+    spreads = []
+    for size in (0.3, 1000.0):
+        write_model(tmp_path / "m.gguf", size=size, architecture="qwen3", spoil=shrink)
+        heads = json.loads(done("m.gguf", "--json", "-", cwd=tmp_path))["heads"]
+        spreads.append([head["norm_spread"] for head in heads])
+        for head in heads:
+            # ||q|| and ||k|| are at most sqrt(width) times the weight, rotations keep them, and a spread has two signs.
+            most = 2 * math.sqrt(HEAD_WIDTH) * 0.5 * 0.25 * (head["layer"] + 1) ** 2
+            # A cache of float16 may move each of two keys by 2^-11 of its size; the other roundings are far smaller.
+            assert 0.5 * most < head["norm_spread"] <= most * (1 + 2**-10 + 2**-14)
+            assert head["useful"] and head["log10_length"] == pytest.approx(math.log10(1 + math.exp(head["spread"])), rel=1e-12)
+    assert spreads[0] == pytest.approx(spreads[1], rel=1e-3)
+    text = done("m.gguf", cwd=tmp_path)
+    assert_fits(text)
+    assert "For every one of the 6 heads" in " ".join(text.split())
 
 
 def test_a_cap_bounds_the_spread_and_a_window_is_named(tmp_path):

@@ -10,7 +10,7 @@ from tiny_folder import write_tiny_folder
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("SHARPMAX_BINARY", str(ROOT / "build" / "sharpmax"))
-COMMANDS = ("attend", "bench", "retrieve", "fit", "inspect", "run", "perplexity", "audit", "bound", "fix", "train", "report",
+COMMANDS = ("attend", "bench", "retrieve", "fit", "inspect", "tokenize", "run", "perplexity", "audit", "bound", "fix", "train", "report",
             "completion")  # fmt: skip
 
 

@@ -123,6 +123,14 @@ def test_models_that_cannot_run_are_refused(folder, tmp_path):
 
     cases = {
         "unknown": (become(model_type="mamba"), "gpt2 (GPT-2)"),
+        "mamba": (become(model_type="mamba2"), "It has a recurrent state instead of attention, which sharpmax does not have."),
+        "hybrid": (become(model_type="granitemoehybrid"), "It has Mamba layers beside attention"),
+        "mla": (become(model_type="deepseek_v3"), "It has latent attention (MLA)"),
+        "delta": (become(model_type="qwen3_next"), "It has gated delta nets"),
+        "llama4": (become(model_type="llama4_text"), "It has attention in chunks"),
+        "gemma4": (become(model_type="gemma4_text"), "It has heads of several widths"),
+        "glm": (become(model_type="glm4"), "It has a rotation of half of each head"),
+        "lfm2": (become(model_type="lfm2"), "It has convolutions beside attention"),
         "heads": (become(num_key_value_heads=3), "4 query heads cannot share 3"),
         "none": (become(num_attention_heads=0), "between 1 and 2^31"),
         "layers": (become(num_hidden_layers=3), "there is no tensor"),
@@ -137,12 +145,33 @@ def test_models_that_cannot_run_are_refused(folder, tmp_path):
         assert words in refused(3, "run", model, "--prompt", "a"), name
 
 
-def test_a_chat_template_that_is_not_chatml_is_unsupported(folder, tmp_path):
+def test_another_chat_template_is_run_and_what_it_cannot_have_is_named(folder, tmp_path):
     model = copy_with(folder, tmp_path / "m", lambda config: None)
-    for file in ("chat_template.jinja", "tokenizer_config.json"):
-        if (model / file).exists():
-            (model / file).write_text((model / file).read_text().replace("im_start", "turn"))
-    assert "ChatML" in refused(2, "run", model, "--chat", "--prompt", "a")
+    (model / "chat_template.jinja").write_text("{% set n = messages | length %}{{ n }}{{ messages[-1].content | upper }}{{ eos_token }}")
+    fast = transformers.AutoTokenizer.from_pretrained(folder)
+    assert run_json(model, "--chat", "--prompt", "abc")["prompt_tokens"] == fast("1ABC<|end|>", add_special_tokens=False).input_ids
+    (model / "chat_template.jinja").write_text("\n{{ messages | sort }}")
+    assert "chat template, line 2: the filter 'sort' is not supported" in refused(2, "run", model, "--chat", "--prompt", "a")
+    (model / "chat_template.jinja").write_text("{{ raise_exception('No system message, please.') }}")
+    assert "refuses this conversation: No system message, please." in refused(2, "run", model, "--chat", "--prompt", "a")
+    (model / "chat_template.jinja").write_text("")
+    assert "has no chat template" in refused(2, "run", model, "--chat", "--prompt", "a")
+
+
+def test_several_prompts_are_answered_as_if_each_were_alone(folder):
+    prompts = ["It was the best", "wisdom", "It was the best"]
+    together = run_json(folder, "--temperature", 1.5, "--seed", 4, *[word for prompt in prompts for word in ("--prompt", prompt)])
+    answers = [together, *together["further"]]
+    for prompt, answer in zip(prompts, answers, strict=True):
+        alone = run_json(folder, "--temperature", 1.5, "--seed", 4, "--prompt", prompt)
+        assert "further" not in alone
+        assert all(answer[key] == alone[key] for key in ("prompt_tokens", "tokens", "text", "ending"))
+    words = [word for prompt in prompts for word in ("--prompt", prompt)]
+    text = sharpmax("run", folder, "--tokens", 24, "--temperature", 1.5, "--seed", 4, *words)
+    assert text.stdout.decode(errors="replace") == "".join(answer["text"] + "\n" for answer in answers)
+    assert text.stderr.decode().count("tokens/s") == 2 * len(prompts)
+    assert "empty" in refused(2, "run", folder, "--prompt", "a", "--prompt", "")
+    assert "room for 256" in refused(4, "run", folder, "--prompt", "a", "--prompt", TEXT * 3)
 
 
 def perplexity(folder, *words):

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "model/file/model_file.h"
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/gguf_tokenizer.h"
 #include "model/tokenizer/json_tokenizer.h"
 #include "model/tokenizer/tokenizer.h"
@@ -123,7 +124,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 text);
         break;
       default:
-        check(!chat_template_of(vocabulary).render(text, std::nullopt).empty());
+        ChatTemplate(vocabulary, {"<s>", "</s>"})
+            .render({{"system", "be kind"}, {"user", std::string(text)}}, 0, {.steps = 100'000, .bytes = 1 << 16});
     }
   } catch (const sharpmax::Error& error) {
     check(error.code() == sharpmax::ErrorCode::bad_file || error.code() == sharpmax::ErrorCode::unsupported);

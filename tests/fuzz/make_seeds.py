@@ -117,6 +117,9 @@ def tokenizers():
                        "model": {"vocab": {"a": 0, "b": 1, "ab": 2, "<unk>": 3, "\u2581": 4}, "merges": ["a b"], "unk_token": "<unk>", "fuse_unk": True}}
             yield b"\2" + json.dumps(written).encode() + b"\0" + text
     yield b"\3" + chat.encode() + b"\0hello"
+    program = "{%- macro m(a, b='x') %}{{ a ~ b }}{% endmacro -%}{% set ns = namespace(n=0) %}{% for x in messages[::-1] if x.role is string %}" \
+        "{% set ns.n = ns.n + loop.index %}{{ x['content'].split('a')[0] | trim }}{% else %}{% endfor %}{{ m(ns.n, b=[1, {'k': none}] | tojson) }}"
+    yield b"\3" + program.encode() + b"\0banana"
 
 
 CORPORA = {

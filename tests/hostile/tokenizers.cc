@@ -212,20 +212,5 @@ TEST(HostileTokenizers, ExpressionsThatMeanSomethingElseOrTooMuchAreRefused) {
                   ErrorCode::unsupported, "gives up on this text");
 }
 
-TEST(HostileTokenizers, ChatTemplatesThatAreCutShortAnywhere) {
-  const std::string whole =
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
-      "'<|im_end|>' + '\n'}}{% endfor %}"
-      "{# a note #}{% if add_generation_prompt %}{{ \"<|im_start|>assistant\\n\" }}{% endif %}";
-  EXPECT_EQ(chat_template_of(whole).render("u", "s"),
-            "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nu<|im_end|>\n<|im_start|>assistant\n");
-  const std::size_t opened = whole.find("assistant\\n\" }}") + std::string("assistant\\n\" }}").size();
-  for (std::size_t size = 0; size < opened; ++size) {
-    SCOPED_TRACE(size);
-    expect_sentence([&] { chat_template_of(whole.substr(0, size)); }, ErrorCode::unsupported,
-                    "chat template");
-  }
-}
-
 }  // namespace
 }  // namespace sharpmax::test

@@ -75,7 +75,7 @@ const std::map<std::string, std::function<void()>>& wrong_jobs() {
       {"run",
        [] {
          auto request = of_a_model<GenerateRequest>();
-         request.prompt = "a";
+         request.prompt = {"a"};
          request.top_p = 2;
          generate(request);
        }},

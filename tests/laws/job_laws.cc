@@ -14,6 +14,7 @@
 #include "sharpmax/generate.h"
 #include "sharpmax/inspect.h"
 #include "sharpmax/perplexity.h"
+#include "sharpmax/tokenize.h"
 #include "storage/files.h"
 #include "support/tiny_model.h"
 
@@ -123,15 +124,39 @@ std::string without_times(Json json) {
   return json.dump();
 }
 
+TEST_F(JobsOnAModel, EveryPromptOfSeveralIsAnsweredAsIfAlone) {
+  GenerateRequest request{.model = perplexity_request().model, .tokens = 12, .temperature = 1.5, .seed = 3};
+  request.prompt = {"to be or not", "question", "to be or not"};
+  const GenerateResult together = generate(request);
+  std::vector<GenerateAnswer> answers = {together};
+  answers.insert(answers.end(), together.further.value().begin(), together.further.value().end());
+  ASSERT_EQ(answers.size(), 3u);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    GenerateRequest one = request;
+    one.prompt = {request.prompt[i]};
+    const GenerateResult alone = generate(one);
+    EXPECT_FALSE(alone.further);
+    EXPECT_EQ(answers[i].prompt_tokens, alone.prompt_tokens);
+    EXPECT_EQ(answers[i].tokens, alone.tokens);
+    EXPECT_EQ(answers[i].text, alone.text);
+    EXPECT_EQ(answers[i].ending, alone.ending);
+  }
+  EXPECT_NE(answers[0].tokens, answers[1].tokens);
+}
+
 TEST_F(JobsOnAModel, AResultReadFromItsJsonWritesTheSameJson) {
   const Json losses = to_json(perplexity(perplexity_request()));
   EXPECT_EQ(to_json(perplexity_result(losses)).dump(), losses.dump());
   EXPECT_TRUE(losses.at("complete").get<bool>());
 
-  GenerateRequest generation{.model = perplexity_request().model, .prompt = "to be", .tokens = 5};
+  GenerateRequest generation{.model = perplexity_request().model, .prompt = {"to be"}, .tokens = 5};
   const Json text = to_json(generate(generation));
   EXPECT_EQ(results_text(to_json(generate_result(text))), results_text(text));  // its bytes need not be UTF-8
   EXPECT_EQ(text.at("tokens").size(), 5u);
+
+  const Json split = to_json(tokenize({.model = generation.model, .text = {.text_string = "to be\xc3\xa9"}}));
+  EXPECT_EQ(to_json(tokenize_result(split)).dump(), split.dump());
+  EXPECT_TRUE(split.at("comes_back").get<bool>());
 
   const Json found = to_json(inspect({.model = generation.model, .check = true}));
   EXPECT_EQ(to_json(inspect_result(found)).dump(), found.dump());

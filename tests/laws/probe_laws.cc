@@ -103,7 +103,7 @@ TEST(ProbeLaws, LengthsAreMetAndItemsFoundWithAnyVocabulary) {
     audit::Probe probe{.kind = random.uniform() < 0.3 ? ProbeKind::max : ProbeKind::lookup,
                        .seed = random.size(0, 99)};
     std::optional<model::ChatTemplate> chat;
-    if (random.uniform() < 0.3) chat = model::ChatTemplate{.default_system = "Be brief."};
+    if (random.uniform() < 0.3) chat = model::ChatTemplate("Be brief.\n{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[answer] ");
     probe.chat = chat.has_value();
     const auto length = static_cast<std::int64_t>(random.size(300, 1500));
     const auto questions = audit::probe_questions(*tokenizer, chat, probe, length, 5);

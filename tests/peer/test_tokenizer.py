@@ -7,48 +7,19 @@ import os
 import pathlib
 import random
 import struct
-import subprocess
 
-import jinja2
 import llama_cpp
 import pytest
 import tokenizer_files
 from fetched import model_or_skip
+from tokenize_tool import tool  # noqa: F401  a fixture
 from tokenizer_texts import TEXTS, assigned, broken, random_text
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = ROOT / "build" / "tests" / "tokenize_tool"
 SEED = int(os.environ.get("SHARPMAX_SEED", "20"))
 RUNS = [unit * count for unit in ("a", " ", "1", "!", "\n", "漢", "ab", " a") for count in (2, 3, 7, 100)] + [" " * 1000 + "x"]
 LONG_RUNS = [unit * 20_000 + end for unit in ("a", " ", "1", "!", "\n", "漢", "ab", " a") for end in ("", "x")]
-
-
-class Tool:
-    def __init__(self):
-        self.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, **wish):
-        self.process.stdin.write(json.dumps(wish) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def encode(self, data, special, verb="encode"):
-        return self.ask(**{verb: data.hex(), "special": special})["tokens"]
-
-    def decode(self, tokens):
-        return bytes.fromhex(self.ask(decode=tokens)["text"])
-
-    def bytes_of(self, tokens):
-        return [bytes.fromhex(text) for text in self.ask(bytes=tokens)["texts"]]
-
-
-@pytest.fixture(scope="module")
-def tool():
-    made = Tool()
-    yield made
-    made.process.stdin.close()
-    made.process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +129,7 @@ def test_byte_level_gguf_files_give_the_tokens_of_llama_cpp(tool, tmp_path, trai
     assert "error" not in (opened := tool.ask(open=str(path))), opened
     with llama_cpp.Model(path, vocab_only=True) as peer:
         own = pre in ("default", "gpt-2", "smollm", "falcon", "llama-bpe", "qwen2", "qwen35", "tekken", "gpt-4o",
-                      "deepseek-v3")  # the others share theirs
+                      "deepseek-v3", "deepseek-llm", "deepseek-coder")  # the others share theirs
         assert_equal_to_llama(tool, peer, gguf_cases(pre, 60) if own else [text.encode() for text in TEXTS])
 
 
@@ -208,59 +179,3 @@ def test_smollm2s_vocabulary_gives_the_tokens_of_tokenizers(tool, smollm2, tmp_p
     assert_equal_to_tokenizers(tool, peer, texts(100, "smollm2"))
     for text in LONG_RUNS:
         assert tool.encode(text.encode(), False) == peer.encode(text, add_special_tokens=False).ids, text[:3]
-
-
-# Templates as the models' files have them, by their shapes; messages and names are the models'.
-CHATML = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
-ANSWER = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-FIRST = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nBe kind.<|im_end|>\n' }}{% endif %}"
-TEMPLATES = {
-    "plain": CHATML + ANSWER,
-    "escaped line ends": (CHATML + ANSWER).replace("\n", "\\n"),
-    "a default system message": FIRST + CHATML.removeprefix("{% for message in messages %}") + ANSWER,
-    "text outside of the braces": "{% for message in messages %}\n<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}\n"
-    "{% if add_generation_prompt %}\n<|im_start|>assistant\n{% endif %}\n",
-    "trimmed, with an else": """{%- if messages[0]["role"] == "system" %}
-    {{- '<|im_start|>system\\n' + messages[0]['content'] + '<|im_end|>\\n' }}
-{%- else %}
-    {{- '<|im_start|>system\\nYou are helpful, {friend}.<|im_end|>\\n' }}
-{%- endif %}
-{%- for message in messages %}
-    {%- if (message.role == "user") or (message.role == "system" and not loop.first) %}
-        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}
-    {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
-{%- endif %}
-""",
-}
-OTHERS = {
-    "another format": "{% for message in messages %}[INST] {{ message['content'] }} [/INST]{% endfor %}",
-    "no answer opened": CHATML,
-    "another answer": CHATML + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>\n' }}{% endif %}",
-    "a system message always": "{{ '<|im_start|>system\nAlways.<|im_end|>\n' }}" + CHATML + ANSWER,
-    "roles renamed": (CHATML + ANSWER).replace("message['role']", "message['role'].upper()"),
-    "not closed": CHATML + ANSWER + "{{ '<|im_start|>",
-    "no line end": (CHATML + ANSWER).replace("'<|im_end|>' + '\n'", "'<|im_end|>'"),
-}
-
-
-@pytest.mark.parametrize("system", [None, "You are a <test>."])
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_chat_templates_render_as_jinja_does(tool, name, system):
-    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)  # as transformers has it
-    messages = [{"role": "system", "content": system}] * (system is not None) + [{"role": "user", "content": "Hello {{there}}\n"}]
-    wanted = environment.from_string(TEMPLATES[name]).render(messages=messages, add_generation_prompt=True)
-    assert tool.ask(template=TEMPLATES[name], user="Hello {{there}}\n", system=system) == {"chat": wanted}
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_chat_templates_are_unsupported(tool, name):
-    answer = tool.ask(template=OTHERS[name], user="Hello", system=None)
-    assert answer.get("code") == "unsupported" and "chat template" in answer["error"], answer
-
-
-def test_smollm2s_chat_template_has_its_default_system_message(tool, smollm2):
-    rendered = tool.ask(chat_of=str(smollm2))["chat"]
-    assert rendered.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM") and rendered.endswith("hello<|im_end|>\n<|im_start|>assistant\n")

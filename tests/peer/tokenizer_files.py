@@ -123,7 +123,25 @@ def unknown_characters(fuse_unk, fallback):
     return sentencepiece(normalizers.Replace(" ", SPACE), None, spaces(), fuse_unk, fallback)
 
 
-CONFIGURATIONS = {f.__name__: f for f in (gpt2, gpt2_with_prefix_space, llama3, qwen2, smollm, gemma, llama2, mistral, metaspace)} | {
+# As Hugging Face's files have them: one expression after the other.
+SEQUENCES = {
+    "tekken": [r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
+               r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"],
+    "gpt-4o": [r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?"
+               r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"],
+    "deepseek-coder": [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-\ud7ff]+"],
+    "deepseek-llm": [r"[\r\n]", r"\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳΑ-ΡΣ-ϵА-ҁḀ-ἕ]+", r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", "[一-龥ࠀ-一가-\ud7ff]+", r"\p{N}+"],
+    "deepseek-v3": [r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""],
+}
+
+
+def of_sequence(name):
+    splits = [pre_tokenizers.Split(Regex(expression), "isolated") for expression in SEQUENCES[name]]
+    digits = [pre_tokenizers.Digits(individual_digits=True)] * (name == "deepseek-coder")
+    return byte_level(None, pre_tokenizers.Sequence([*splits, *digits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]))
+
+
+CONFIGURATIONS = {f.__name__: f for f in (gpt2, gpt2_with_prefix_space, llama3, qwen2, smollm, gemma, llama2, mistral, metaspace)} | {name: lambda n=name: of_sequence(n) for name in SEQUENCES} | {
     f"{behavior}{', inverted' * invert}, {form}": lambda b=behavior, i=invert, n=form: cut_otherwise(b, i, getattr(normalizers, n)())
     for behavior, invert, form in [("removed", False, "NFD"), ("contiguous", False, "NFKC"), ("merged_with_previous", False, "NFKD"),
                                    ("merged_with_next", False, "NFC"), ("isolated", True, "NFC"), ("merged_with_next", True, "NFC")]

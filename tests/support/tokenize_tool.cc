@@ -5,13 +5,14 @@
 //   {"whole": HEX, "special": BOOL}         with bos and eos          -> {"tokens": [...]}
 //   {"decode": [...]}                                                 -> {"text": HEX}
 //   {"bytes": [...]}                        each token by itself      -> {"texts": [HEX, ...]}
-//   {"template": TEXT, "user": TEXT, "system": TEXT or null}          -> {"chat": TEXT}
+//   {"template": TEXT, "messages": [[ROLE, CONTENT], ...], "now": SECONDS, "bos": TEXT, "eos": TEXT} -> {"chat": TEXT}
 //   {"chat_of": PATH}                       the template of a model   -> {"chat": TEXT} with the user "hello"
 //
 // A refusal is {"error": SENTENCE, "code": "bad_file"}.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "sharpmax/error.h"
 
@@ -51,9 +52,10 @@ class Tool {
     if (wish.contains("decode"))
       return {{"text", to_hex(tokenizer_->decode(wish["decode"].get<std::vector<Token>>()))}};
     if (wish.contains("template")) return chat(wish);
-    if (wish.contains("chat_of"))
-      return {{"chat",
-               chat_template_of(open_model_file(wish["chat_of"].get<std::string>())).render("hello", {})}};
+    if (wish.contains("chat_of")) {
+      const ModelFile file = open_model_file(wish["chat_of"].get<std::string>());
+      return {{"chat", chat_template_of(file, *make_tokenizer(file)).render("hello", {})}};
+    }
     json texts = json::array();
     for (const Token token : wish.at("bytes")) texts.push_back(to_hex(tokenizer_->bytes_of(token)));
     return {{"texts", texts}};
@@ -73,10 +75,10 @@ class Tool {
               {"stops", ends.stops}}}};
   }
   static json chat(const json& wish) {
-    const auto user = wish.at("user").get<std::string>();
-    const auto system =
-        wish.at("system").is_null() ? std::nullopt : std::optional(wish.at("system").get<std::string>());
-    return {{"chat", chat_template_of(wish["template"].get<std::string>()).render(user, system)}};
+    std::vector<ChatMessage> messages;
+    for (const json& message : wish.at("messages")) messages.push_back({message.at(0), message.at(1)});
+    const ChatTemplate chat(wish["template"].get<std::string>(), {wish.value("bos", "<s>"), wish.value("eos", "</s>")});
+    return {{"chat", chat.render(messages, wish.value("now", std::int64_t{0}))}};
   }
 
   std::unique_ptr<const Tokenizer> tokenizer_;

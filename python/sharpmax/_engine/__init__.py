@@ -12,8 +12,9 @@ from ._result import Result, load_result, report
 from ._retrieve import RetrievalResult
 from ._status import RunStatus
 from ._tables import Table
+from ._tokenize import TokenizeResult
 from ._train import TrainResult
-from ._verbs import audit, bound, fit, fix, generate, inspect, perplexity, retrieve, train
+from ._verbs import audit, bound, fit, fix, generate, inspect, perplexity, retrieve, tokenize, train
 
 __all__ = [
     "AnalysisResult",
@@ -31,6 +32,7 @@ __all__ = [
     "RetrievalResult",
     "RunStatus",
     "Table",
+    "TokenizeResult",
     "TrainResult",
     "audit",
     "bound",
@@ -43,5 +45,6 @@ __all__ = [
     "perplexity",
     "report",
     "retrieve",
+    "tokenize",
     "train",
 ]

@@ -90,6 +90,11 @@ VERBS = (
         Shows what is in a model file: architecture, shape, tokenizer, types, tensors and metadata, and whether it runs
         here. `ok` of the result is False if ``check=True`` found a weight that is NaN or infinite.
         """),
+    Verb("tokenize", "tokenize", "TokenizeResult", ("model", "text_string"), ("model",), """\
+        Splits a text into the tokens of a model, or turns tokens back into text. The model need not run here.
+
+        `Model.tokenize()` and `Model.detokenize()` return the bare numbers and the bare text.
+        """),
     Verb("generate", "run", "GenerateResult", ("model", "prompt"), ("model",), """\
         Lets a model continue a prompt, under any normalizer. `Model.stream()` returns the text as it comes.
         """),
@@ -178,6 +183,7 @@ from ._perplexity import PerplexityResult
 from ._progress import Progress
 from ._retrieve import RetrievalResult
 from ._status import RunStatus
+from ._tokenize import TokenizeResult
 from ._train import TrainResult
 from ._verb import ModelLike, NormalizerLike, NormalizerTable, Path
 '''

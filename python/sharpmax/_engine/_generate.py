@@ -17,6 +17,11 @@ class GenerateResult(Result):
         return self.data["text"]
 
     @property
+    def texts(self) -> typing.List[str]:
+        """The texts after all prompts, if several were given."""
+        return [self.text, *(answer["text"] for answer in self.data.get("further", []))]
+
+    @property
     def tokens(self) -> typing.List[int]:
         """The tokens of the text, without those of the prompt."""
         return self.data["tokens"]

@@ -260,7 +260,7 @@ class Model:
         top_k        draw from the k likeliest; 0: from all
         top_p        draw from the likeliest that together reach p
         seed         seed of the draws
-        chat         the prompt is a message: wrapped as the model's own template does (ChatML only)
+        chat         the prompt is a message: wrapped as the model's own template does
         system       with chat: the system message
         special      <|special|> words in the prompt are the tokens that they name
         """

@@ -22,6 +22,7 @@ from ._result import result_class
 from ._retrieve import RetrievalResult
 from ._run import run
 from ._status import RunStatus  # noqa: F401
+from ._tokenize import TokenizeResult  # noqa: F401
 from ._train import TrainResult
 from ._verb import Model, ModelLike, NormalizerLike, NormalizerTable, Path  # noqa: F401
 

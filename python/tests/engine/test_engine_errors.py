@@ -131,6 +131,7 @@ def test_files_of_results_that_are_none(tmp_path):
         "fit/1",
         "perplexity/1",
         "inspect/1",
+        "tokenize/1",
         "bound.spread/1",
         "bound.model/1",
         "fix/1",

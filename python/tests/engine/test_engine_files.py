@@ -49,6 +49,7 @@ def test_a_verb_replaces_a_file_of_another_kind_only_with_overwrite(tiny, tmp_pa
     for schema, verb, arguments in (
         ("bound.spread", sharpmax.bound, {"spread": 3}),
         ("inspect", sharpmax.inspect, {"model": tiny}),
+        ("tokenize", sharpmax.tokenize, {"model": tiny, "text_string": "It was"}),
         ("perplexity", sharpmax.perplexity, {"model": tiny, "text": tiny / "text.txt", "length": 64}),
     ):
         path.write_text("notes")

@@ -222,6 +222,25 @@ def test_what_is_in_a_model_and_that_a_weight_is_no_number(tiny, tmp_path):
     assert not checked.ok and len(checked.bad_weights) == 1
 
 
+def test_a_text_is_split_into_tokens_and_comes_back(tiny, tmp_path):
+    model = sharpmax.load_model(tiny)
+    found = sharpmax.tokenize(tiny, "It was the worst of times")
+    same(found, tmp_path, "tokenize", tiny, "--text-string", "It was the worst of times")
+    assert found.tokens == model.tokenize("It was the worst of times") == sharpmax.tokenize(model, found.text).tokens
+    assert "".join(found.pieces) == found.text and found.comes_back
+    assert sharpmax.tokenize(tiny, decode=found.tokens).text == found.text
+    with pytest.raises(ValueError, match=r"^decode: there is no token 100000; the vocabulary has 400, from 0 to 399$"):
+        sharpmax.tokenize(tiny, decode=[100000])
+    with pytest.raises(ValueError, match=r"^system goes with chat=True$"):
+        sharpmax.tokenize(tiny, "a", system="b")
+
+
+def test_several_prompts_have_an_answer_each(tiny):
+    found = sharpmax.generate(tiny, ["It was", "the best"], tokens=8)
+    assert found.texts == [sharpmax.generate(tiny, prompt, tokens=8).text for prompt in ("It was", "the best")]
+    assert str(found) == "\n".join(found.texts)
+
+
 def test_a_loaded_model_takes_its_positions_along(tiny):
     stretched = sharpmax.load_model(tiny, rope_scaling="ntk:2", context=512)
     found = sharpmax.perplexity(stretched, tiny / "text.txt", tokens=64)
@@ -253,6 +272,7 @@ def test_the_class_of_a_result_is_told_from_what_is_in_it(trained, tiny, tmp_pat
         sharpmax.audit(tiny, probe="max", lengths=[128], questions=1),
         sharpmax.perplexity(tiny, text, tokens=20),
         sharpmax.inspect(tiny),
+        sharpmax.tokenize(tiny, "It was"),
     ]
     for result in results:
         result.save(tmp_path / "saved.json", overwrite=True)

@@ -181,6 +181,8 @@ class Writer {
     const std::string whole = whole_text(text);
     // The template may write of its own before the items, and these are there once.
     const std::size_t at = whole.find(text.items);
+    if (at == std::string::npos)
+      throw Error(ErrorCode::unsupported, "chat template: it changes the text of a message, so the items of a probe are not found");
     Question question{.prompt = encoded(whole), .answer = text.answer};
     // A vocabulary may join the item with what stands around it: tokens from the first that has some of it to
     // the last.
@@ -211,7 +213,8 @@ class Writer {
  private:
   std::string whole_text(const ProbeText& text) const {
     if (!chat_) return text.items + text.opening;
-    return chat_->render(text.items + text.question, std::nullopt) + text.opening;
+    constexpr std::int64_t kDay = 1767225600;  // 1 January 2026: a template may write the date, and questions stay as they are
+    return chat_->render({{"user", text.items + text.question}}, kDay) + text.opening;
   }
   std::vector<Token> encoded(std::string_view text) const {
     if (chat_) return tokenizer_.encode(text, SpecialText::as_tokens);
@@ -252,7 +255,7 @@ std::vector<Token> tokens_of_prompt(const model::Tokenizer& tokenizer, std::stri
 std::vector<Question> probe_questions(const model::Model& model, const Probe& probe, std::int64_t length,
                                       std::int64_t count, std::int64_t first_context) {
   std::optional<model::ChatTemplate> chat;
-  if (probe.chat) chat = model::chat_template_of(model.file());
+  if (probe.chat) chat = model::chat_template_of(model.file(), model.tokenizer());
   return probe_questions(model.tokenizer(), chat, probe, length, count, first_context);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/chat/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/transformer/model.h"
 #include "model/transformer/session.h"

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/numbers.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
+#include "model/chat/chat_template.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
 #include "model/tokenizer/tokenizer.h"
@@ -20,18 +22,19 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
 
-std::string prompt_of(const GenerateRequest& request) {
-  if (request.prompt && !request.prompt_file.empty())
+std::vector<std::string> prompts_of(const GenerateRequest& request) {
+  if (!request.prompt.empty() && !request.prompt_file.empty())
     refuse(fmt::format("{} and {} were both given; one must be left out", named("prompt"), named("prompt_file")));
-  if (!request.prompt && request.prompt_file.empty())
+  if (request.prompt.empty() && request.prompt_file.empty())
     refuse(fmt::format("no prompt was given; {} or {} must be one", given("prompt", "TEXT"), given("prompt_file", "FILE")));
-  std::string prompt = request.prompt ? *request.prompt : read_text(request.prompt_file);
-  if (prompt.empty()) refuse("the prompt is empty; a model needs something to continue");
-  return prompt;
+  std::vector<std::string> prompts = request.prompt;
+  if (prompts.empty()) prompts.push_back(read_text(request.prompt_file));
+  for (const std::string& prompt : prompts)
+    if (prompt.empty()) refuse("the prompt is empty; a model needs something to continue");
+  return prompts;
 }
 
-std::vector<model::Token> tokens_of(const model::Model& model, const GenerateRequest& request) {
-  const std::string prompt = prompt_of(request);
+std::vector<model::Token> tokens_of(const model::Model& model, const GenerateRequest& request, const std::string& prompt) {
   const model::Tokenizer& tokenizer = model.tokenizer();
   using model::SpecialText;
   if (!request.chat) {
@@ -41,7 +44,7 @@ std::vector<model::Token> tokens_of(const model::Model& model, const GenerateReq
   }
   std::optional<std::string_view> system;
   if (request.system) system = *request.system;
-  return tokenizer.encode(model::chat_template_of(model.file()).render(prompt, system), SpecialText::as_tokens);
+  return tokenizer.encode(model::chat_template_of(model.file(), tokenizer).render(prompt, system), SpecialText::as_tokens);
 }
 
 void check_length(std::int64_t prompt, std::int64_t context) {
@@ -64,8 +67,9 @@ const char* name_of(model::Ending ending) {
   return "context_full";
 }
 
-// Continues the prompt; its text and tokens go into `result`.
-void run(model::Session& session, const GenerateRequest& request, GenerateResult& result, Listener& listener) {
+// Continues the prompt of `result`, where its text and tokens go, as if nothing had been read before.
+void run(model::Session& session, const GenerateRequest& request, GenerateAnswer& result, Listener& listener) {
+  session.rewind(0);
   const model::Tokenizer& tokenizer = session.model().tokenizer();
   model::Sampler sampler({request.temperature, request.top_k, request.top_p, request.seed});
   model::TextStream stream(tokenizer);
@@ -100,19 +104,30 @@ GenerateResult generate(const GenerateRequest& request, Listener& listener) {
   check_fields(request);
   model::Sampler({request.temperature, request.top_k, request.top_p, request.seed});  // throws before the model is read
   const auto model = model::shared_model(request.model);
-  GenerateResult result{.command = request.command.empty() ? command_of("run", request) : request.command,
-                        .temperature = request.temperature,
-                        .top_p = request.top_p,
-                        .top_k = request.top_k,
-                        .seed = request.seed,
-                        .prompt_tokens = tokens_of(*model, request)};
-  const auto length = static_cast<std::int64_t>(result.prompt_tokens.size());
   const std::int64_t context = model::context_of(*model, request.model);
-  check_length(length, context);
+  std::vector<GenerateAnswer> answers;
+  std::int64_t longest = 0;
+  for (const std::string& prompt : prompts_of(request)) {
+    answers.push_back({.prompt_tokens = tokens_of(*model, request, prompt)});
+    const auto length = static_cast<std::int64_t>(answers.back().prompt_tokens.size());
+    check_length(length, context);
+    longest = std::max(longest, length);
+  }
+  GenerateResult result;
+  result.command = request.command.empty() ? command_of("run", request) : request.command;
+  result.temperature = request.temperature;
+  result.top_p = request.top_p;
+  result.top_k = request.top_k;
+  result.seed = request.seed;
   if (request.describe_model) result.model = model::settings_of(*model, request.model, listener);
-  const auto session =
-      model::open_session(*model, request.model, std::min(context, length + request.tokens), listener);
-  run(*session, request, result, listener);
+  const auto session = model::open_session(*model, request.model, std::min(context, longest + request.tokens), listener);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (i > 0) listener.on_text("\n");
+    run(*session, request, answers[i], listener);
+    if (answers[i].ending == "interrupted") answers.resize(i + 1);
+  }
+  static_cast<GenerateAnswer&>(result) = std::move(answers[0]);
+  if (answers.size() > 1) result.further.emplace(std::make_move_iterator(answers.begin() + 1), std::make_move_iterator(answers.end()));
   return result;
 }
 

@@ -251,15 +251,20 @@ void check_is_a_path(const std::string& path) {
 
 }  // namespace
 
-std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
+std::string text_of(const TextRequest& request) {
   if (request.text.empty() && !request.text_string)
     throw RequestError(ErrorCode::bad_argument, fmt::format("no text was given; {} must name one", given("text", "FILE")));
   if (request.text_string && text_name(request) != "-")
     throw RequestError(ErrorCode::bad_argument, fmt::format("{} and {} were both given; give one of them", named("text"),
                                                             named("text_string")));
   if (!request.text_string) check_is_a_path(request.text);
-  const std::string text = request.text_string ? *request.text_string : read_text(request.text);
+  std::string text = request.text_string ? *request.text_string : read_text(request.text);
   check_utf8(text, request.text_string ? "the text" : request.text);
+  return text;
+}
+
+std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least) {
+  const std::string text = text_of(request);
   const auto special = request.special ? SpecialText::as_tokens : SpecialText::as_text;
   std::vector<Token> tokens = model.tokenizer().encode(text, special);
   if (request.tokens) tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(*request.tokens)));

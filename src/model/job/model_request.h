@@ -55,6 +55,9 @@ Json without_paths(Json settings);
 
 // A TextRequest carried out: the tokens of a text, and what tells one text from another.
 
+// The text itself. Throws Error{bad_argument} for none and for two, {bad_file} for bytes that are not UTF-8.
+std::string text_of(const TextRequest& request);
+
 // Throws Error{bad_argument} for no text and one of fewer than `least` tokens; Error{bad_file} for bytes that are not UTF-8.
 std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std::int64_t least);
 

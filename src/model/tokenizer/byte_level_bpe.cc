@@ -67,6 +67,20 @@ constexpr std::array<std::string_view, 3> kDeepSeek3 = {
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
 
+// llama.cpp keeps the spaces of these ranges out of them: U+3000 and those of U+2000.
+constexpr std::string_view kEasternWords = R"((?:(?!\s)[\x{800}-\x{9fa5}\x{ac00}-\x{d7ff}])+)";
+// The letters with a case that Unicode had when the expression was made: later ones are left out by their blocks.
+constexpr std::array<std::string_view, 6> kDeepSeekLlm = {
+    R"([\r\n])",
+    R"(\s?(?:(?![\x{560}-\x{588}\x{10c7}-\x{10ff}\x{1c80}-\x{1c88}\x{2d00}-\x{2d2d}\x{a790}-\x{a7fa}\x{ab30}-\x{ab68})"
+    R"(\x{10570}-\x{105bc}\x{16e40}-\x{16e7f}\x{1d400}-\x{1d7cb}\x{1df00}-\x{1df1e}])[\p{Lu}\p{Ll}\p{Lt}])+)",
+    R"(\s?(?:(?!\s)[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f}\x{3000}-\x{3002}])+)",
+    R"(\s+$)",
+    kEasternWords,
+    R"(\p{N}+)"};
+constexpr std::array<std::string_view, 5> kDeepSeekCoder = {
+    R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kEasternWords, R"(\p{N})"};
+
 struct Row {
   std::string_view name;
   Expressions expressions;
@@ -111,6 +125,8 @@ constexpr Row kRows[] = {
     {"gpt-4o", kGpt4o},
     {"llama4", kGpt4o},
     {"deepseek-v3", kDeepSeek3},
+    {"deepseek-llm", kDeepSeekLlm},
+    {"deepseek-coder", kDeepSeekCoder},
 };
 
 // Compiled once a process: it takes milliseconds, and patterns never change.
