@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/transformer/normalizer_table.h"
+#include "normalizer/of_head.h"
 #include "model/transformer/session.h"
 #include "sharpmax/error.h"
 #include "support/tiny_model.h"
@@ -169,7 +170,7 @@ TEST(HeadRuns, CoverEveryHeadOnceAndShareKeysEvenly) {
       EXPECT_EQ(run.count % run.kv_count, 0);
       const std::int64_t share = run.count / run.kv_count;
       for (std::int64_t i = 0; i < run.count; ++i) {
-        EXPECT_EQ(table.at(0, run.first + i), model::normalizer_of_head(run.normalizer, i));
+        EXPECT_EQ(table.at(0, run.first + i), normalizer_of_head(run.normalizer, i));
         EXPECT_EQ(run.kv_first + i / share, (run.first + i) / group) << "the wrong keys";
       }
       next = run.first + run.count;
