@@ -57,6 +57,13 @@ bool is_read(const std::vector<std::optional<audit::KeptRows>>& excerpt) {
   return std::all_of(excerpt.begin(), excerpt.end(), [](const auto& rows) { return rows.has_value(); });
 }
 
+// The settings that kept rows depend on; the others are as they are by default.
+AuditSettings of_kept_rows(AuditSettings settings) {
+  settings.threshold = AuditChoices{}.threshold;
+  settings.sketch = AuditChoices{}.sketch;
+  return settings;
+}
+
 class LengthAudit {
  public:
   LengthAudit(const AuditRequest& request, Listener& listener)
@@ -64,14 +71,11 @@ class LengthAudit {
         text_(model::tokens_of(*model_, request.text, kLeastLength)), before_(model::tokens_before_text(*model_)) {
     plan();
     result_.provenance = provenance_of(request.command, command_of("audit", request));
-    result_.settings = {.model = model::settings_of(*model_, request.model, listener),
-                        .text = model::text_name(request.text),
-                        .text_tokens = static_cast<std::int64_t>(text_.size()),
-                        .special = request.text.special,
-                        .lengths = plan_.lengths,
-                        .starts = plan_.starts,
-                        .block = request.model.block};
-    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(result_.settings).dump());
+    result_.settings = {request, model::settings_of(*model_, request.model, listener), plan_.starts, request.model.block};
+    result_.settings.text = model::text_settings(request.text, static_cast<std::int64_t>(text_.size()));
+    result_.settings.lengths = plan_.lengths;
+    result_.settings.excerpts = static_cast<std::int64_t>(plan_.starts.size());
+    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(of_kept_rows(result_.settings)).dump());
     readings_ = audit::no_readings(plan_);
     if (request.saving.resume && std::filesystem::exists(rows_file()))
       readings_ = audit::read_readings(rows_file(), plan_, model_->configuration(), fingerprint_);
@@ -238,7 +242,7 @@ std::string_view name_of(AuditForm form) {
 
 AuditForm form_of(const Json& settings) {
   if (settings.contains("probe")) return AuditForm::probe;
-  return settings.contains("starts") ? AuditForm::by_length : AuditForm::analysis;
+  return settings.contains("analysis") ? AuditForm::analysis : AuditForm::by_length;
 }
 
 }  // namespace

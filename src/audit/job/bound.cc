@@ -133,8 +133,9 @@ BoundResult bound(const BoundRequest& request, Listener& listener) {
   BoundResult result{.provenance = provenance_of(request.command, command_of("bound", request)),
                      .spread = *request.spread,
                      .beta = request.beta,
-                     .scores = {scores.bottom, scores.top},
                      .peak = request.peak,
+                     .level = request.level,
+                     .scores = {scores.bottom, scores.top},
                      .softmax_lost = softmax_loss(scores.spread(), request.peak.value_or(kUsualPeak))};
   for (const double n : request.n)
     result.softmax.push_back({n, range_of(theory::dispersion_bound(scores.spread(), n)),
@@ -248,10 +249,7 @@ std::string attained_sentence(const ModelBoundResult& result, const model::Confi
 // Members after "model".
 template <class Result, class Visit>
 void each_member_after_model(Result& result, const Visit& visit) {
-  visit("peak", result.peak);
-  visit("beta", result.beta);
-  visit("rope_scaling", result.model.rope_scaling);
-  visit("rope_base", result.model.rope_base);
+  visit.fields(result);
   visit("horizon", result.horizon);
   visit("seconds", result.seconds);
   visit("verdict", result.verdict);

@@ -30,12 +30,6 @@ std::vector<model::Token> tokens_after(const model::Model& model, TextRequest te
   return tokens;
 }
 
-// Of the tokens that are read, and of where they begin.
-std::string fingerprint_of(std::span<const model::Token> tokens, std::int64_t skip) {
-  const std::uint64_t plain = model::fingerprint_of(tokens);
-  return fmt::format("{:016x}", skip == 0 ? plain : model::fingerprint_with(plain, std::to_string(skip)));
-}
-
 std::int64_t length_of(const model::Model& model, const PerplexityRequest& request, std::int64_t tokens) {
   const std::int64_t room = model::context_of(model, request.model) - model::tokens_before_text(model);
   if (request.length && *request.length > room)
@@ -63,12 +57,21 @@ Json bucket_json(const PositionBucket& b) {
           {"low", b.low},   {"high", b.high}, {"perplexity", std::exp(b.loss)}};
 }
 
+PerplexitySettings settings_of(const model::Model& model, const PerplexityRequest& request,
+                               std::span<const model::Token> tokens, std::int64_t length, Listener& listener) {
+  PerplexitySettings settings{request, model::settings_of(model, request.model, listener),
+                              fmt::format("{:016x}", model::fingerprint_of(tokens))};
+  settings.text = model::text_settings(request.text, static_cast<std::int64_t>(tokens.size()));
+  settings.length = length;
+  return settings;
+}
+
 std::vector<ChunkLosses> saved_chunks(const PerplexityRequest& request, const PerplexitySettings& settings) {
   std::vector<ChunkLosses> chunks;
   const std::string& file = request.saving.json;
   if (!request.saving.resume || !std::filesystem::exists(file)) return chunks;
   resume_from(file, kPerplexitySchema, json_of(settings), [&](const Json& json) { read_json(json.at("chunks"), chunks); });
-  const std::int64_t most = chunks_of(settings.tokens, settings.length);
+  const std::int64_t most = chunks_of(*settings.text.tokens, *settings.length);
   if (static_cast<std::int64_t>(chunks.size()) > most)
     throw Error(ErrorCode::bad_file, fmt::format("{}: it has {} chunks; it must have at most {}", file, chunks.size(), most));
   return chunks;
@@ -102,12 +105,7 @@ PerplexityResult perplexity(const PerplexityRequest& request, Listener& listener
   const std::int64_t length = length_of(*model, request, count), chunks = chunks_of(count, length);
 
   PerplexityResult result{.provenance = provenance_of(request.command, command_of("perplexity", request)),
-                          .settings = {.model = model::settings_of(*model, request.model, listener),
-                                       .text = model::text_name(request.text),
-                                       .tokens = count,
-                                       .fingerprint = fingerprint_of(tokens, request.skip),
-                                       .length = length,
-                                       .special = request.text.special}};
+                          .settings = settings_of(*model, request, tokens, length, listener)};
   result.chunks = saved_chunks(request, result.settings);
   const auto session = model::open_session(*model, request.model, length, listener);  // the last token is not read
   const auto measured = static_cast<std::int64_t>(result.chunks.size());
