@@ -38,7 +38,7 @@ void add_outcomes(Bars& bars, const std::map<double, Outcomes>& by_size) {
   for (const Outcome& outcome : kOutcomes) bars.legend.push_back({outcome.name, Entry::Sample::box, {outcome.paint, ""}});
   for (const auto& [n, counts] : by_size) {
     if (!(counts.all > 0.0)) continue;
-    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}};
+    Bar bar{.name = "n = " + count(n)};
     for (std::size_t k = 0; k < std::size(kOutcomes); ++k) bar.pieces.push_back({counts.of[k] / counts.all, kOutcomes[k].paint});
     for (const double number : {counts.of[0] + counts.of[1], counts.of[2], counts.of[3]}) bar.beside.push_back(percent(number / counts.all));
     bars.described += fmt::format("{}: right {}, dispersion {}, ranking {}. ", bar.name, bar.beside[0], bar.beside[1], bar.beside[2]);
@@ -53,12 +53,7 @@ Bars failure_bars(const RetrievalRows& rows, const std::string& arm, const std::
   Bars bars{.title = fmt::format("Why it fails: {}, {} training", normalizer, arm),
             .subtitle = "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight "
                         "was dispersed; where both are wrong, the scores rank a wrong item first.",
-            .described = {},
-            .legend = {},
-            .across = share_axis("share of sets"),
-            .beside = {},
-            .bars = {},
-            .mark = {}};
+            .across = share_axis("share of sets")};
   add_outcomes(bars, by_size);
   return bars;
 }
@@ -90,7 +85,7 @@ std::vector<std::pair<Pair, std::vector<const Json*>>> lines_of(const Json& resu
 }
 
 Panel panel_of(const Json& map) {
-  Panel panel{.name = short_count(map.at("n").get<double>()), .below = {}, .weights = {}};
+  Panel panel{.name = short_count(map.at("n").get<double>())};
   double on_largest = 0.0;
   bool whole = true;
   for (const Json& set : map.at("weights")) {
@@ -108,7 +103,7 @@ Panel panel_of(const Json& map) {
 }
 
 PanelLine panel_line(const Pair& pair, const std::vector<const Json*>& maps) {
-  PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second), .panels = {}};
+  PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second)};
   for (const Json* map : maps) line.panels.push_back(panel_of(*map));
   return line;
 }
@@ -125,7 +120,6 @@ HeatMaps heat_maps_of(const RetrievalRows& rows) {
   HeatMaps maps{.title = "Where the weight goes: each line a set, its largest item at the right",
                 .subtitle = "One panel is one size n. Below: the mean weight on the largest item, over the sets shown.",
                 .ramp = {"weight 0", "1, by its square root"},
-                .lines = {},
                 .id = "heat-maps",
                 .figure = "heat-maps"};
   std::size_t told = 0;

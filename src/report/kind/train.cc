@@ -144,14 +144,13 @@ Section arm_section(const TrainRows& rows, const std::string& arm) {
   constexpr std::size_t kMostSizes = 7;
   std::vector<double> sizes = rows.sizes();
   while (sizes.size() > kMostSizes) sizes.erase(sizes.begin() + 1);
-  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}, .rows = {}};
+  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}};
   for (const double n : sizes) right.columns.push_back({.name = short_count(n), .format = kShare});
   Table why{.id = "why",
             .title = "Why",
             .columns = {{.name = "at " + short_count(sizes.back())}, {.name = "right", .format = kShare}, {.name = "95 % interval"},
                         {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare},
-                        {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}},
-            .rows = {}};
+                        {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}}};
   std::vector<Cell> answers{"answers"};
   for (const double n : sizes) {
     const Json* row = rows.row(arm, rows.rules(arm).front(), n);
@@ -186,7 +185,7 @@ constexpr const char* kWhyNote =
     "right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
 
 Curve accuracy_curve(const TrainRows& rows, const std::string& arm, const Rule& rule) {
-  Curve curve{.name = rule.name(), .look = rows.look(rule), .points = {}, .format = kShare, .code = true};
+  Curve curve{.name = rule.name(), .look = rows.look(rule), .format = kShare, .code = true};
   for (const double n : rows.sizes())
     if (const Json* row = rows.row(arm, rule, n))
       if (const auto value = number_at(*row, "accuracy"))
@@ -202,9 +201,8 @@ Section accuracy_section(const TrainRows& rows) {
                                         rows.task(), count(rows.trained()), training_words(rows.results(), arm)),
                 .across = counts_axis("items", "n", rows.sizes()),
                 .up = share_axis("accuracy"),
-                .curves = {},
-                .reference = Reference{.name = "chance", .points = {}}};
-    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(), {}, {}});
+                .reference = Reference{.name = "chance"}};
+    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance()});
     std::vector<Rule> rules = rows.rules(arm);
     std::stable_partition(rules.begin(), rules.end(), [](const Rule& rule) { return family_of(rule.text) == kHard; });
     for (const Rule& rule : rules) chart.curves.push_back(accuracy_curve(rows, arm, rule));
@@ -221,8 +219,7 @@ Bars failure_bars(const TrainRows& rows, const std::string& arm, const Rule& rul
   for (const Json& row : rows.results().at("results"))
     if (row.at("arm") == arm && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
   Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), arm),
-            .subtitle = "Hard attention on the same weights splits the answers.",
-            .described = {}, .legend = {}, .across = share_axis("share of answers"), .beside = {}, .bars = {}, .mark = {}};
+            .subtitle = "Hard attention on the same weights splits the answers.", .across = share_axis("share of answers")};
   add_outcomes(bars, by_size);
   return bars;
 }
@@ -254,8 +251,7 @@ Section heads_section(const TrainRows& rows) {
               .title = "Heads that see everything, at the asked places",
               .columns = {{.name = "arm", .code = true}, {.name = "normalizer", .code = true}, {.name = "n", .format = kCount},
                           {.name = "layer", .format = kCount}, {.name = "head", .format = kCount}, {.name = "entropy", .format = fixed_to(3)},
-                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)}},
-              .rows = {}, .tall = true,
+                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)}}, .tall = true,
               .filters = {"arm", "normalizer"}};
   for (const std::string& arm : rows.arms())
     for (const Rule& rule : rows.rules(arm))
@@ -284,7 +280,7 @@ Section heads_section(const TrainRows& rows) {
 
 Section numbers_section(const TrainRows& rows) {
   const Json& summary = rows.results().at("summary");
-  Table table = fields_table({.id = "all-rows", .title = "All numbers", .columns = {}, .rows = {}, .tall = true}, summary,
+  Table table = fields_table({.id = "all-rows", .title = "All numbers", .tall = true}, summary,
                              {{"arm", {.name = "arm", .code = true}}, {"normalizer", {.name = "normalizer", .code = true}},
                               {"n", {.name = "n", .format = kCount}}, {"seeds", {.name = "seeds", .format = kCount}},
                               {"answers", {.name = "answers", .format = kCount}}, {"accuracy", {.name = "accuracy", .format = kShare}},
@@ -300,11 +296,9 @@ Section training_section(const TrainRows& rows) {
               .title = "Trained models",
               .columns = {{.name = "arm", .code = true}, {.name = "seed", .format = kCount}, {.name = "file", .code = true},
                           {.name = "parameters", .format = kCount}, {.name = "steps", .format = kCount}, {.name = "places read", .format = kCount},
-                          {.name = "last loss", .format = fixed_to(4)}, {.name = "normalizer of the last layer", .code = true}},
-              .rows = {}};
+                          {.name = "last loss", .format = fixed_to(4)}, {.name = "normalizer of the last layer", .code = true}}};
   Chart chart{.title = "Loss in training",
               .subtitle = "Mean cross-entropy of an answer, first seed of each arm.",
-              .across = {}, .up = {}, .curves = {},
               .id = "loss-chart"};
   std::vector<std::string> drawn;
   std::vector<double> losses;
@@ -315,10 +309,10 @@ Section training_section(const TrainRows& rows) {
     table.rows.push_back({arm, number_at(model, "seed"), text_at(model, "file"), number_at(model, "parameters"), number_at(model, "steps"),
                           number_at(model, "tokens"), number_at(model, "loss"),
                           normalizers.empty() ? Cell() : Cell(last_of(normalizers).get<std::string>())});
-    Curve curve{.name = arm, .look = {nth_paint(drawn.size()), ""}, .points = {}, .marker = Marker::none, .format = fixed_to(3), .code = true};
+    Curve curve{.name = arm, .look = {nth_paint(drawn.size()), ""}, .marker = Marker::none, .format = fixed_to(3), .code = true};
     for (const Json& point : model.at("loss_curve"))
       if (const auto loss = number_in(point.at(1)); loss && *loss > 0.0) {
-        curve.points.push_back({point.at(0).get<double>(), *loss, {}, {}});
+        curve.points.push_back({point.at(0).get<double>(), *loss});
         losses.push_back(*loss);
         steps = std::max(steps, curve.points.back().at);
       }
