@@ -8,9 +8,8 @@
 docs/design/benchmarks.md says how it measures; bench/table.py makes the README's table from the result.
 """
 
-import argparse
 import contextlib
-import json
+import functools
 import os
 import pathlib
 import sys
@@ -19,10 +18,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 # The references are computed here, and a BLAS with one thread has no pool that spins into the turns of others.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import comparison  # noqa: E402
 import environment  # noqa: E402
 import measure  # noqa: E402
 import peers  # noqa: E402
-import process  # noqa: E402
 import rounds  # noqa: E402
 import tasks  # noqa: E402
 from peers import remote as remote_peers  # noqa: E402
@@ -32,23 +31,15 @@ SCHEMA = "sharpmax.bench/1"
 TASKS = ("prefill", "decode", "backward", "normalizers", "statistics", "threads", "memory")
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = comparison.parser_of(__doc__)
     parser.add_argument("--task", action="append", choices=TASKS, help="repeatable; default: all")
-    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
     parser.add_argument(
         "--peer", action="append", choices=[name for name in peers.BY_NAME if name != "sharpmax"],
         help="only these beside sharpmax, by name; repeatable",
     )  # fmt: skip
     parser.add_argument("--case", action="append", help="only cases whose name contains this; repeatable")
-    parser.add_argument("--quick", action="store_true", help="shorter sequences, fewer rounds")
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
-    parser.add_argument("--check-only", action="store_true", help="compare outputs, time nothing")
-    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
     arguments.task, arguments.case = arguments.task or list(TASKS), arguments.case or [""]
     arguments.threads = environment.checked_threads(arguments.threads, parser)
@@ -72,45 +63,35 @@ def wanted_peers(arguments):
 
 def run_threads(threads, arguments, save):
     """All that one number of threads is to measure. save(run): called whenever there is more."""
-    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    comparison.say(f"== {threads} thread{'s' if threads > 1 else ''}")
     run = {"threads": threads, "processors": environment.processors(threads), "machine": environment.machine_facts(), "cases": []}
     with contextlib.ExitStack() as closing:
-        started, run["skipped_peers"] = remote_peers.start(wanted_peers(arguments), threads, say, closing)
+        started, run["skipped_peers"] = remote_peers.start(wanted_peers(arguments), threads, comparison.say, closing)
         limits = None if arguments.check_only else remote_peers.Limits(threads, closing)
         run["machine"] |= started["sharpmax"].machine()
         run["versions"] = environment.versions(started)
         effort = rounds.TINY if arguments.tiny else rounds.QUICK if arguments.quick else rounds.THOROUGH
         for planned in wanted_cases(arguments, threads, started):
-            run["cases"].append(measure.run_case(planned.make(), effort, limits, say, arguments.check_only))
+            run["cases"].append(measure.run_case(planned.make(), effort, limits, comparison.say, arguments.check_only))
             for peer in started.values():
                 peer.forget()
             run["lost_peers"] = {name: peer.failure for name, peer in started.items() if peer.failure}
             save(run)
     if "memory" in arguments.task and threads == 1 and not arguments.check_only:
-        run["cases"].append(memory.run(say, arguments.tiny))
+        run["cases"].append(memory.run(comparison.say, arguments.tiny))
         save(run)
     return run
 
 
 def main():
     arguments = parse_arguments()
-    kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
-    result = {"schema": SCHEMA, "date": environment.now(), "effort": kind, "runs": []}
+    result = comparison.begun(SCHEMA, arguments)
 
     def save(run):
-        if arguments.output:
-            so_far = result | {"runs": [*result["runs"], run]}
-            environment.write_atomically(arguments.output, json.dumps(so_far, indent=1) + "\n")
+        comparison.save(result | {"runs": [*result["runs"], run]}, arguments)
 
-    try:
-        for threads in arguments.threads:
-            result["runs"].append(run_threads(threads, arguments, save))
-    except process.Failed as reason:
-        sys.exit(f"bench/compare.py: {reason}")
-    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
-    for line in wrong:
-        say(line)
-    return 1 if wrong else 0
+    run = functools.partial(run_threads, arguments=arguments, save=save)
+    return comparison.run_all("bench/compare.py", result, arguments, run)
 
 
 if __name__ == "__main__":

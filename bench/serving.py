@@ -101,3 +101,15 @@ def serve(make_subject):
     for line in sys.stdin:
         name, _, rest = line.strip().partition(" ")
         answer(lambda name=name, rest=rest: requests[name](rest), "ok")
+
+
+def answer_lines(version, requests):
+    """Answers lines "NAME WORDS" by requests[NAME](*WORDS), until the other side ends."""
+    print(f"ready {version}", flush=True)
+    for line in sys.stdin:
+        name, *words = line.split()
+        try:
+            answer = requests[name](*words)
+            print(f"ok {answer}" if answer else "ok", flush=True)
+        except Exception as error:  # the other side decides what to do about it
+            print("error " + " ".join(f"{type(error).__name__}: {error}".split()), flush=True)

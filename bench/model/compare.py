@@ -9,14 +9,14 @@ The model is SmolLM2, the text Shakespeare: what `make model` fetches. docs/desi
 measures; bench/table.py makes the table from the result.
 """
 
-import argparse
-import json
+import functools
 import pathlib
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import comparison  # noqa: E402
 import environment  # noqa: E402
 import measure  # noqa: E402
 import process  # noqa: E402
@@ -58,18 +58,10 @@ SIZES = {"full": {"checked": 1024, "prompt": (512, 2048), "generate": (512, 4096
 START_PROMPT = 16
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser = comparison.parser_of(__doc__)
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
-    parser.add_argument("--check-only", action="store_true", help="compare predictions, time nothing")
     parser.add_argument("--models", type=pathlib.Path, default=fetched.FOLDER, help="where `make model` put them")
-    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
     arguments.threads = environment.checked_threads(arguments.threads, parser)
     return arguments
@@ -120,7 +112,7 @@ def compare_predictions(stage, count):
         error = max(abs(off) / LOSS_ALLOWED, (1 - agree) / OTHERS_FIRST_ALLOWED)
         comparable = label != "sharpmax, adaptive"
         found[label] = {"loss": mean + off, "same_first": agree, "error": error if comparable else None}
-        say(f"  {label:<36} loss {mean + off:.4f}, the same token first for {100 * agree:.1f} %")
+        comparison.say(f"  {label:<36} loss {mean + off:.4f}, the same token first for {100 * agree:.1f} %")
     return found
 
 
@@ -153,7 +145,7 @@ def start_case(stage, effort):
 
     contenders = [Contender(label, label, lambda _, label=label: turn(label)) for label in ("sharpmax", "llama.cpp")]
     case = Case("model/start", contenders, {"tokens": START_PROMPT})
-    return measure.run_case(case, effort.of_rounds(effort.least_rounds), None, say) | {"warm": False}
+    return measure.run_case(case, effort.of_rounds(effort.least_rounds), None, comparison.say) | {"warm": False}
 
 
 def memory_case(stage, size):
@@ -165,13 +157,13 @@ def memory_case(stage, size):
         peak, before = (int(word) for word in started.ask("memory"))
         grown[label] = peak - before
         started.close()
-        say(f"  {label:<36} {grown[label] / 2**20:.0f} MiB")
+        comparison.say(f"  {label:<36} {grown[label] / 2**20:.0f} MiB")
     return {"case": "model/memory", "facts": {"context": max(size["generate"])}, "checks": [], "skipped": [],
             "bytes": grown}  # fmt: skip
 
 
 def run_threads(threads, arguments, model, tokens, folder):
-    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    comparison.say(f"== {threads} thread{'s' if threads > 1 else ''}")
     effort = TINY if arguments.tiny else QUICK if arguments.quick else THOROUGH
     size = SIZES["tiny" if arguments.tiny else "full"]
     stage = Stage(model, tokens, threads, folder, max(size["generate"]) + 256)
@@ -182,7 +174,7 @@ def run_threads(threads, arguments, model, tokens, folder):
         run["versions"] = {"llama.cpp (xllamacpp)": stage.processes["llama.cpp"].version.split()[0]}
         run["predictions"] = compare_predictions(stage, size["checked"])
         for case in cases_of(stage, size, run["predictions"]):
-            run["cases"].append(measure.run_case(case, effort, None, say, arguments.check_only))
+            run["cases"].append(measure.run_case(case, effort, None, comparison.say, arguments.check_only))
     finally:
         stage.close()
     if not arguments.check_only:
@@ -207,23 +199,17 @@ def write_tokens(arguments, folder):
 
 def main():
     arguments = parse_arguments()
-    kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
-    result = {"schema": SCHEMA, "date": environment.now(), "effort": kind, "runs": []}
+    result = comparison.begun(SCHEMA, arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         try:
             model, tokens = write_tokens(arguments, folder)
-            result["model"] = model.name
-            for threads in arguments.threads:
-                result["runs"].append(run_threads(threads, arguments, model, tokens, folder))
-                if arguments.output:
-                    environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-        except (process.Failed, llama_cpp.LlamaError) as error:
+        except llama_cpp.LlamaError as error:
             sys.exit(f"bench/model/compare.py: {error}")
-    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
-    for line in wrong:
-        say(line)
-    return 1 if wrong else 0
+        result["model"] = model.name
+        run = functools.partial(run_threads, arguments=arguments, model=model, tokens=tokens, folder=folder)
+        failures = (process.Failed, llama_cpp.LlamaError)
+        return comparison.run_all("bench/model/compare.py", result, arguments, run, failures)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@
 docs/design/benchmarks.md says how it measures; bench/table.py makes the tables from the result.
 """
 
-import argparse
-import json
+import functools
 import pathlib
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import comparison  # noqa: E402
 import environment  # noqa: E402
 import measure  # noqa: E402
 import process  # noqa: E402
@@ -28,18 +28,10 @@ QUICK = rounds.Effort(seconds=5.0, least_rounds=3, most_rounds=25, slow_seconds=
 TINY = rounds.Effort(seconds=0.1, least_rounds=2, most_rounds=2, slow_seconds=10.0)
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
+    parser = comparison.parser_of(__doc__)
     parser.add_argument("--peer", action="append", choices=peers.ALL, help="only these; repeatable")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
-    parser.add_argument("--check-only", action="store_true", help="compare outputs, time nothing")
-    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
     arguments.threads = environment.checked_threads(arguments.threads, parser)
     # Checks hold everyone against torch's own float32.
@@ -57,22 +49,22 @@ def start_peers(names, threads):
             if name == "torch_eager":
                 raise
             skipped[peers.ALL[name]] = str(reason)
-            say(f"{peers.ALL[name]} is left out: {reason}")
+            comparison.say(f"{peers.ALL[name]} is left out: {reason}")
     return started, skipped
 
 
 def run_threads(threads, arguments, folder):
-    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    comparison.say(f"== {threads} thread{'s' if threads > 1 else ''}")
     effort = TINY if arguments.tiny else QUICK if arguments.quick else THOROUGH
     everyone, skipped = start_peers(arguments.peer, threads)
     us = contender.ours(threads, heads=threads)
     run = {"threads": threads, "machine": environment.machine_facts() | {"target": us.version}, "cases": []}
     run["versions"] = {"python": sys.version.split()[0]} | {label: peer.version for label, peer in everyone.items()}
-    stage = cases.Stage(us, everyone, threads, pathlib.Path(folder), skipped, say)
+    stage = cases.Stage(us, everyone, threads, pathlib.Path(folder), skipped, comparison.say)
     size = cases.TINY if arguments.tiny else cases.FULL
     try:
         for case in (cases.training(stage, size), cases.testing(stage, size)):
-            run["cases"].append(measure.run_case(case, effort, None, say, arguments.check_only))
+            run["cases"].append(measure.run_case(case, effort, None, comparison.say, arguments.check_only))
     finally:
         for process in (us, *stage.peers.values()):
             process.close()
@@ -82,20 +74,10 @@ def run_threads(threads, arguments, folder):
 
 def main():
     arguments = parse_arguments()
-    kind = "tiny" if arguments.tiny else "quick" if arguments.quick else "thorough"
-    result = {"schema": SCHEMA, "date": environment.now(), "effort": kind, "runs": []}
+    result = comparison.begun(SCHEMA, arguments)
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            for threads in arguments.threads:
-                result["runs"].append(run_threads(threads, arguments, folder))
-                if arguments.output:
-                    environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-        except process.Failed as reason:
-            sys.exit(f"bench/retrieval/compare.py: {reason}")
-    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
-    for line in wrong:
-        say(line)
-    return 1 if wrong else 0
+        run = functools.partial(run_threads, arguments=arguments, folder=folder)
+        return comparison.run_all("bench/retrieval/compare.py", result, arguments, run)
 
 
 if __name__ == "__main__":

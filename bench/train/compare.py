@@ -9,8 +9,7 @@
 docs/design/benchmarks.md says how it measures; bench/table.py makes the table from the result.
 """
 
-import argparse
-import json
+import functools
 import pathlib
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import safetensors.numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import comparison  # noqa: E402
 import environment  # noqa: E402
 import measure  # noqa: E402
 import process  # noqa: E402
@@ -44,17 +44,9 @@ SHAPES = [("lookup", 16, 32), ("recall", 16, 32), ("recall", 96, 32)]
 NORMALIZERS = ("softmax", "entmax15", "entropy_target")
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, action="append", help="repeatable; default: 1, then 2")
+    parser = comparison.parser_of(__doc__)
     parser.add_argument("--case", default="", help="only cases whose name has this in it")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--check-only", action="store_true", help="compare outputs, time nothing")
-    parser.add_argument("-o", "--output", type=pathlib.Path, help="write the result as JSON here")
     arguments = parser.parse_args()
     arguments.threads = environment.checked_threads(arguments.threads, parser)
     return arguments
@@ -109,7 +101,7 @@ def run_case(task, size, batch, normalizer, threads, effort, check_only, folder)
                 if module == "torch_eager":
                     raise
                 skipped[label] = str(reason)
-                say(f"  {label} is left out: {reason}")
+                comparison.say(f"  {label} is left out: {reason}")
         errors = {label: error_of(found, outputs["torch"], exact) for label, found in outputs.items()}
 
         def contender(label):
@@ -120,14 +112,14 @@ def run_case(task, size, batch, normalizer, threads, effort, check_only, folder)
         facts = {"task": task, "n": size, "batch": batch, "normalizer": normalizer, "steps": TIMED_STEPS,
                  "tokens": TIMED_STEPS * batch * length, "length": length}  # fmt: skip
         case = measure.Case(f"train/{task}/n{size}/{normalizer}", [contender(label) for label in everyone], facts)
-        return measure.run_case(case, effort, None, say, check_only), skipped
+        return measure.run_case(case, effort, None, comparison.say, check_only), skipped
     finally:
         for each in started:
             each.close()
 
 
 def run_threads(threads, arguments, folder):
-    say(f"== {threads} thread{'s' if threads > 1 else ''}")
+    comparison.say(f"== {threads} thread{'s' if threads > 1 else ''}")
     effort = QUICK if arguments.quick else THOROUGH
     run = {"threads": threads, "machine": environment.machine_facts(), "versions": {"python": sys.version.split()[0]},
            "cases": [], "skipped_peers": {}}  # fmt: skip
@@ -148,19 +140,10 @@ def run_threads(threads, arguments, folder):
 
 def main():
     arguments = parse_arguments()
-    result = {"schema": SCHEMA, "date": environment.now(), "effort": "quick" if arguments.quick else "thorough", "runs": []}
+    result = comparison.begun(SCHEMA, arguments)
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            for threads in arguments.threads:
-                result["runs"].append(run_threads(threads, arguments, pathlib.Path(folder)))
-                if arguments.output:
-                    environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
-        except process.Failed as reason:
-            sys.exit(f"bench/train/compare.py: {reason}")
-    wrong = [line for run in result["runs"] for line in measure.complaints(run)]
-    for line in wrong:
-        say(line)
-    return 1 if wrong else 0
+        run = functools.partial(run_threads, arguments=arguments, folder=pathlib.Path(folder))
+        return comparison.run_all("bench/train/compare.py", result, arguments, run)
 
 
 if __name__ == "__main__":

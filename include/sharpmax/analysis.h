@@ -68,12 +68,17 @@ struct AnalysisRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
+    each_choice(self, visit);
+    Saving::each_field(self.saving, visit);
+  }
+  // What the results depend on beside the model.
+  template <class Self, class Visit>
+  static void each_choice(Self& self, const Visit& visit) {
     TextRequest::each_field(self.text, visit);
     visit({"lengths", "N,N...", "Paper B's analyses",
            "Lengths of distance-length, the largest is L (default 32, 64, ... 1024)", range(kLeastLength, 1 << 30)},
           self.lengths);
     AnalysisChoices::each_field(self.choices, visit);
-    Saving::each_field(self.saving, visit);
   }
 };
 
@@ -360,19 +365,21 @@ struct AnalysisFindings {
   std::optional<GradientCurve> gradient;
 };
 
-// What was analyzed.
+// What was analyzed, and how. `tokens` are those that the text has, and lists are those that were used.
 struct AnalyzedModel {
   ModelSettings model;
-  std::string text;  // path
-  std::int64_t text_tokens = 0;
-  bool special = false;
+  TextRequest text;
+  std::vector<std::int64_t> lengths;
+  AnalysisChoices choices;
 
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    AnalysisRequest::each_choice(self, visit);
+  }
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("model", self.model);
-    visit("text", self.text);
-    visit("text_tokens", self.text_tokens);
-    visit("special", self.special);
+    visit.fields(self);
   }
 };
 

@@ -204,22 +204,17 @@ struct Sketches {
   std::vector<HeadSketch> heads;  // [layer, head]
 };
 
-struct AuditRequest {
-  ModelRequest model;
+// What is read and measured.
+struct AuditChoices {
   TextRequest text;
   std::vector<std::int64_t> lengths;  // empty: 64, 128, ... to the context, at most 8192
   std::int64_t excerpts = 4;
   double threshold = Thresholds{}.blunt;
   std::int64_t sketch = kSketchTokens;
-  Saving saving;
-  Sharing sharing;
-  ReadingOrder order;
-  std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     constexpr std::string_view kWhat = "What to measure";
-    ModelRequest::each_field(self.model, visit);
     TextRequest::each_field(self.text, visit);
     visit(common({"lengths", "N,N...", kWhat,
                   "Lengths in tokens, with commas (default: 64, 128, ... to the context, at most 8192)",
@@ -230,28 +225,37 @@ struct AuditRequest {
           self.threshold);
     visit({"sketch", "N", kWhat, "Length of the excerpt for the maps of every head; 0 leaves them out", range(0, 1 << 16)},
           self.sketch);
+  }
+};
+
+struct AuditRequest : AuditChoices {
+  ModelRequest model;
+  Saving saving;
+  Sharing sharing;
+  ReadingOrder order;
+  std::string command;  // for the results; empty: made from the fields
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    ModelRequest::each_field(self.model, visit);
+    AuditChoices::each_field(self, visit);
     Saving::each_field(self.saving, visit);
     Sharing::each_field(self.sharing, visit);
     ReadingOrder::each_field(self.order, visit);
   }
 };
 
-// What the kept rows depend on: an audit is resumed only under the same.
-struct AuditSettings {
+// What the results depend on. An audit is resumed under another threshold or sketch too: the kept rows do not depend on them.
+// `tokens`, `lengths` and `excerpts` are those that were read.
+struct AuditSettings : AuditChoices {
   ModelSettings model;
-  std::string text;  // path
-  std::int64_t text_tokens = 0;
-  bool special = false;
-  std::vector<std::int64_t> lengths, starts;  // of the excerpts, in tokens of the text
+  std::vector<std::int64_t> starts;  // of the excerpts, in tokens of the text
   std::int64_t block = 0;
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("model", self.model);
-    visit("text", self.text);
-    visit("text_tokens", self.text_tokens);
-    visit("special", self.special);
-    visit("lengths", self.lengths);
+    visit.fields(self);
     visit("starts", self.starts);
     visit("block", self.block);
   }

@@ -44,18 +44,23 @@ struct BoundRequest {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit(common({"spread", "X", "Bounds", "Largest difference between two scores of a row"}), self.spread);
+    each_choice(self, visit);
     visit(common({"n", "N,N...", "Bounds", "Numbers of keys, whole, up to 1e300"}), self.n);
     visit(common({"normalizer", "TEXT", "Bounds", "Normalizer to bound; repeatable (default: all)", {},
                   Field::Kind::normalizer}),
           self.normalizer);
+    ResultFile::each_field(self.file, visit);
+  }
+  // What all bounds depend on.
+  template <class Self, class Visit>
+  static void each_choice(Self& self, const Visit& visit) {
+    visit(common({"spread", "X", "Bounds", "Largest difference between two scores of a row"}), self.spread);
     visit(common({"peak", "W", "Bounds",
                   "Peak weight: also say at which n it is lost, and up to which it is sure"}), self.peak);
     visit({"beta", "X", "Bounds", "Factor of every score: 1 / temperature"}, self.beta);
     visit({"level", "X", "Bounds",
            "Lowest score, for normalizers that change when all scores move together (default: minus half the spread)"},
           self.level);
-    ResultFile::each_field(self.file, visit);
   }
 };
 
@@ -151,18 +156,20 @@ struct NormalizerBounds {
 struct BoundResult {
   Provenance provenance;
   double spread = 0, beta = 1;
+  std::optional<double> peak, level;
   std::pair<double, double> scores;  // lowest and highest, times beta
-  std::optional<double> peak;
   std::vector<SoftmaxBound> softmax;  // by n
   SoftmaxLoss softmax_lost;
   std::vector<NormalizerBounds> normalizers;
 
   template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    BoundRequest::each_choice(self, visit);
+  }
+  template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
-    visit("spread", self.spread);
-    visit("beta", self.beta);
+    visit.fields(self);
     visit("scores", self.scores);
-    visit("peak", self.peak);
     visit("softmax", self.softmax);
     visit("softmax_lost", self.softmax_lost);
     visit("normalizers", self.normalizers);
@@ -187,9 +194,14 @@ struct ModelBoundRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     each_model_field(self, visit);
+    each_choice(self, visit);
+    ResultFile::each_field(self.file, visit);
+  }
+  // What the bounds of a model depend on beside its positions.
+  template <class Self, class Visit>
+  static void each_choice(Self& self, const Visit& visit) {
     visit(common({"peak", "W", "Bounds", "Peak weight that is to be lost, above 0 and below 1"}), self.peak);
     visit({"beta", "X", "Bounds", "Factor of every score: 1 / temperature"}, self.beta);
-    ResultFile::each_field(self.file, visit);
   }
   // Those that a BoundRequest does not have.
   template <class Self, class Visit>
@@ -267,6 +279,12 @@ struct ModelBoundResult {
   double seconds = 0;
   std::string verdict;           // in two sentences
   std::vector<HeadBound> heads;  // by layer and head
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    ModelBoundRequest::each_choice(self, visit);
+    ModelRequest::each_rope(self.model, visit);
+  }
 };
 
 // Throws Error, and Interrupted if the listener does.

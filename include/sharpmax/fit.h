@@ -19,8 +19,8 @@ inline constexpr const char* kFitSchema = "sharpmax.fit/1";
 inline constexpr int kLargestFitDegree = 8;
 inline constexpr std::int64_t kLargestFitSize = 1 << 16;  // features of one set are held in memory: 68 MB at width 128
 
-struct FitRequest {
-  std::string head;
+// What is fitted and compared.
+struct FitChoices {
   int degree = 4;
   std::vector<std::int64_t> sizes = {16, 32, 64, 128, 256, 512, 1024};
   std::string only = "wrong";
@@ -28,13 +28,9 @@ struct FitRequest {
   double largest_beta = 16.0;
   std::vector<std::int64_t> test_sizes = {16, 64, 256, 1024, 4096, 16384};
   double sets_scale = 1.0;
-  std::optional<int> threads;
-  std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    visit(common({"head", "HEAD", "",
-                  "Trained head, .safetensors", {}, Field::Kind::input, /*operand=*/true}), self.head);
     visit(common({"degree", "N", "Fitting",
                   "Degree of the polynomial, 0 to 8", range(0, kLargestFitDegree)}), self.degree);
     visit(common({"sizes", "N,N...", "Fitting", "Numbers of items in a set that is fitted",
@@ -52,6 +48,19 @@ struct FitRequest {
           self.test_sizes);
     visit(Field{"sets_scale", "X", "Run", "Factor of the 1,024 sets per size, fitted and compared", range(1e-9, 1024)},
           self.sets_scale);
+  }
+};
+
+struct FitRequest : FitChoices {
+  std::string head;
+  std::optional<int> threads;
+  std::string command;  // for the results; empty: made from the fields
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    visit(common({"head", "HEAD", "",
+                  "Trained head, .safetensors", {}, Field::Kind::input, /*operand=*/true}), self.head);
+    FitChoices::each_field(self, visit);
     visit(common({"threads", "N", "Run", "Number of threads (default: one per core); results do not depend on it",
                   range(1, 4096)}),
           self.threads);
@@ -87,24 +96,13 @@ struct FittedHead {
   }
 };
 
-struct FitSettings {
-  int degree = 0;
-  std::vector<std::int64_t> sizes;
-  std::int64_t sets = 0;  // of each size, right and wrong
-  std::string only;
-  double least_beta = 0, largest_beta = 0;
-  std::vector<std::int64_t> test_sizes;
-  std::int64_t test_sets = 0;
+struct FitSettings : FitChoices {
+  std::int64_t sets = 0, test_sets = 0;  // of each size: drawn to fit, and compared
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
-    visit("degree", self.degree);
-    visit("sizes", self.sizes);
+    visit.fields(self);
     visit("sets", self.sets);
-    visit("only", self.only);
-    visit("least_beta", self.least_beta);
-    visit("largest_beta", self.largest_beta);
-    visit("test_sizes", self.test_sizes);
     visit("test_sets", self.test_sets);
   }
 };

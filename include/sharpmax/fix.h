@@ -16,9 +16,9 @@ namespace sharpmax {
 
 inline constexpr const char* kFixSchema = "sharpmax.fix/1";
 
-struct FixRequest {
-  ModelRequest model;  // under plain softmax
-  TextRequest text;    // of it: the text
+// What candidates are tried on, which they are, and how one is chosen.
+struct FixChoices {
+  TextRequest text;  // of it: the text
   std::int64_t tokens = 4096;
   std::int64_t length = 2048;
   std::string task;
@@ -31,25 +31,11 @@ struct FixRequest {
   double allow = 0.02;
   std::int64_t budget = 12;
   bool no_search = false;
-  std::string table;
-  Saving saving;
-  Sharing sharing;
-  std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    ModelRequest::each_field(self.model, [&](Field field, auto& value) {
-      if (field.name.starts_with("normalizer")) field.common = false;  // fix() refuses them
-      visit(field, value);
-    });
     each_material(self, visit);
-    each_choice(self, visit);
-    visit(common({"table", "FILE", "Results",
-                  "File for the table of normalizers that `sharpmax run --normalizers` takes", {},
-                  Field::Kind::output}),
-          self.table);
-    Saving::each_field(self.saving, visit);
-    Sharing::each_field(self.sharing, visit);
+    each_candidate(self, visit);
   }
   // What candidates are tried on.
   template <class Self, class Visit>
@@ -74,7 +60,7 @@ struct FixRequest {
   }
   // What is tried, and how one is chosen.
   template <class Self, class Visit>
-  static void each_choice(Self& self, const Visit& visit) {
+  static void each_candidate(Self& self, const Visit& visit) {
     visit(common({"rule", "RULE", "Candidates", "Candidate to try; repeatable (default: a list)"}), self.rule);
     visit(common({"for_", "GOAL", "Candidates",
                   "Goal to choose by: text (the loss), task or both", one_of({"text", "task", "both"})}),
@@ -83,6 +69,29 @@ struct FixRequest {
           self.allow);
     visit({"budget", "N", "Candidates", "Trials of the greedy search over heads", range(1, 1 << 30)}, self.budget);
     visit({"no_search", "", "Candidates", "Do not search over heads"}, self.no_search);
+  }
+};
+
+struct FixRequest : FixChoices {
+  ModelRequest model;  // under plain softmax
+  std::string table;
+  Saving saving;
+  Sharing sharing;
+  std::string command;  // for the results; empty: made from the fields
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    ModelRequest::each_field(self.model, [&](Field field, auto& value) {
+      if (field.name.starts_with("normalizer")) field.common = false;  // fix() refuses them
+      visit(field, value);
+    });
+    FixChoices::each_field(self, visit);
+    visit(common({"table", "FILE", "Results",
+                  "File for the table of normalizers that `sharpmax run --normalizers` takes", {},
+                  Field::Kind::output}),
+          self.table);
+    Saving::each_field(self.saving, visit);
+    Sharing::each_field(self.sharing, visit);
   }
 };
 
@@ -192,48 +201,17 @@ struct FixSurvey {
   }
 };
 
-// Generated questions.
-struct FixLookup {
-  std::vector<std::int64_t> lengths;
-  std::int64_t questions = 0;
-  bool chat = false;
-
-  template <class Self, class Visit>
-  static void each_member(Self& self, const Visit& visit) {
-    visit("lengths", self.lengths);
-    visit("questions", self.questions);
-    visit("chat", self.chat);
-  }
-};
-
-// What the trials depend on: a job is resumed only under the same.
-struct FixSettings {
+// What the trials depend on: a job is resumed only under the same. `rule` has all candidates that are named; of questions in
+// a file, `questions` is the number used for selection, and there are no `lengths`.
+struct FixSettings : FixChoices {
   ModelSettings model;
-  std::string text;  // path
-  std::optional<std::string> task;
-  std::string fingerprint;
-  std::optional<FixLookup> lookup;  // without a task
-  std::int64_t tokens = 0, length = 0;
-  std::uint64_t seed = 0;
-  std::string for_;
-  double allow = 0;
-  std::int64_t budget = 0;  // 0: no search
-  std::vector<std::string> rules;
+  std::string fingerprint;  // of all tokens and answers
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("model", self.model);
-    visit("text", self.text);
-    visit("task", self.task);
+    visit.fields(self);
     visit("fingerprint", self.fingerprint);
-    visit.optional("lookup", self.lookup);
-    visit("tokens", self.tokens);
-    visit("length", self.length);
-    visit("seed", self.seed);
-    visit("for", self.for_);
-    visit("allow", self.allow);
-    visit("budget", self.budget);
-    visit("rules", self.rules);
   }
 };
 

@@ -40,6 +40,11 @@ struct GenerateRequest {
     visit({"special", "", "Prompt", "Read <|special|> words in the prompt as the tokens that they name"}, self.special);
     visit(common({"tokens", "N", "Generation",
                   "Largest number of tokens to generate", range(1, 1 << 30)}), self.tokens);
+    each_draw(self, visit);
+  }
+  // How tokens are drawn.
+  template <class Self, class Visit>
+  static void each_draw(Self& self, const Visit& visit) {
     visit(common({"temperature", "X", "Generation",
                   "Temperature of the draws; 0 always takes the likeliest token (default 0)", range(0)}),
           self.temperature);
@@ -80,15 +85,14 @@ struct GenerateResult : GenerateAnswer {
   std::optional<std::vector<GenerateAnswer>> further;  // to the prompts after the first
 
   template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    GenerateRequest::each_draw(self, visit);
+  }
+  template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("command", self.command);
     visit("model", self.model);
-    visit.group("sampling", [&](const auto& within) {
-      within("temperature", self.temperature);
-      within("top_k", self.top_k);
-      within("top_p", self.top_p);
-      within("seed", self.seed);
-    });
+    visit.group("sampling", [&](const auto& within) { within.fields(self); });
     GenerateAnswer::each_member(self, visit);
     visit.optional("further", self.further);
   }

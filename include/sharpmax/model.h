@@ -30,6 +30,16 @@ struct ModelRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     each_source(self, visit);
+    each_normalizer(self, visit);
+    visit({"context", "N", "Positions", "Tokens that fit (default: those that the model was trained on)", range(1, 1 << 30)},
+          self.context);
+    each_rope(self, visit);
+    each_cache(self, visit);
+    visit({"block", "N", "Machine", "Tokens of a prompt that go through a layer together", range(1, 1 << 20)}, self.block);
+    each_thread(self, visit);
+  }
+  template <class Self, class Visit>
+  static void each_normalizer(Self& self, const Visit& visit) {
     visit(common({"normalizer", "NAME", "Attention",
                   "Normalizer of every head (default: the model's own, mostly softmax); `sharpmax attend --list` has them", {},
                   Field::Kind::normalizer}),
@@ -38,14 +48,12 @@ struct ModelRequest {
                   "Table of normalizers by layer and head, schema sharpmax.normalizers/1", {},
                   Field::Kind::table}),
           self.normalizers);
-    visit({"context", "N", "Positions", "Tokens that fit (default: those that the model was trained on)", range(1, 1 << 30)},
-          self.context);
-    each_rope(self, visit);
+  }
+  template <class Self, class Visit>
+  static void each_cache(Self& self, const Visit& visit) {
     visit({"cache", "TYPE", "Machine", "Type of keys and values: float32, or float16, which takes half the memory",
            one_of({"float32", "float16"})},
           self.cache);
-    visit({"block", "N", "Machine", "Tokens of a prompt that go through a layer together", range(1, 1 << 20)}, self.block);
-    each_thread(self, visit);
   }
   // The parts that jobs without a running model have too.
   template <class Self, class Visit>
@@ -154,7 +162,7 @@ struct ModelSettings {
   std::optional<std::string> trained_with;  // if not softmax: "sink", with a value of its own in every head
   std::optional<std::string> normalizer;   // of every head, or
   std::optional<std::string> normalizers;  // a table by layer and head, as JSON
-  std::optional<std::string> rope_scaling;
+  std::string rope_scaling;                // empty: the file's
   std::optional<double> rope_base;
 
   // What the file holds.
@@ -174,12 +182,15 @@ struct ModelSettings {
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     each_fact(self, visit);
-    visit("cache", self.cache);
     visit.optional("trained_with", self.trained_with);
-    visit.optional("normalizer", self.normalizer);
-    visit.json_text("normalizers", self.normalizers);
-    visit("rope_scaling", self.rope_scaling);
-    visit("rope_base", self.rope_base);
+    visit.fields(self);
+  }
+  // How it ran.
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    ModelRequest::each_normalizer(self, visit);
+    ModelRequest::each_rope(self, visit);
+    ModelRequest::each_cache(self, visit);
   }
 };
 

@@ -17,11 +17,23 @@ namespace sharpmax {
 
 inline constexpr const char* kPerplexitySchema = "sharpmax.perplexity/1";
 
-struct PerplexityRequest {
-  ModelRequest model;
+// What is read, and in which pieces.
+struct PerplexityChoices {
   TextRequest text;
   std::int64_t skip = 0;
   std::optional<std::int64_t> length;
+
+  template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    TextRequest::each_field(self.text, visit);
+    visit({"skip", "N", "Text", "Tokens of the text to leave out before the first chunk (default 0)", range(0, 1LL << 40)},
+          self.skip);
+    visit(common({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}), self.length);
+  }
+};
+
+struct PerplexityRequest : PerplexityChoices {
+  ModelRequest model;
   Saving saving;
   Sharing sharing;
   ReadingOrder order;
@@ -30,10 +42,7 @@ struct PerplexityRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
-    TextRequest::each_field(self.text, visit);
-    visit({"skip", "N", "Text", "Tokens of the text to leave out before the first chunk (default 0)", range(0, 1LL << 40)},
-          self.skip);
-    visit(common({"length", "N", "Text", "Tokens of a chunk (default: the context)", range(2, 1 << 30)}), self.length);
+    PerplexityChoices::each_field(self, visit);
     Saving::each_field(self.saving, visit);
     Sharing::each_field(self.sharing, visit);
     ReadingOrder::each_field(self.order, visit);
@@ -67,23 +76,16 @@ std::vector<PositionBucket> buckets_of(std::span<const ChunkLosses> chunks);
 // The same over every token: from 0 to the longest.
 PositionBucket bucket_of_all(std::span<const ChunkLosses> chunks);
 
-// What the losses depend on: a job is resumed only under the same.
-struct PerplexitySettings {
+// What the losses depend on: a job is resumed only under the same. `tokens` and `length` are those that were read.
+struct PerplexitySettings : PerplexityChoices {
   ModelSettings model;
-  std::string text;  // path
-  std::int64_t tokens = 0;
-  std::string fingerprint;
-  std::int64_t length = 0;
-  bool special = false;
+  std::string fingerprint;  // of the tokens
 
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("model", self.model);
-    visit("text", self.text);
-    visit("tokens", self.tokens);
+    visit.fields(self);
     visit("fingerprint", self.fingerprint);
-    visit("length", self.length);
-    visit("special", self.special);
   }
 };
 

@@ -42,13 +42,18 @@ struct ProbeRequest {
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
     ModelRequest::each_field(self.model, visit);
+    each_choice(self, visit);
+    Saving::each_field(self.saving, visit);
+    Sharing::each_field(self.sharing, visit);
+  }
+  // What the answers depend on beside the model.
+  template <class Self, class Visit>
+  static void each_choice(Self& self, const Visit& visit) {
     visit({"lengths", "N,N...", "Probe",
            "Lengths of the prompts in tokens (default: 128, 256, ... to the context, at most 2048)",
            range(kLeastLength, 1 << 30)},
           self.lengths);
     ProbeQuestions::each_field(self.questions, visit);
-    Saving::each_field(self.saving, visit);
-    Sharing::each_field(self.sharing, visit);
   }
 };
 
@@ -87,15 +92,13 @@ struct ProbeSettings {
   std::vector<std::int64_t> lengths;  // ascending
 
   template <class Self, class Visit>
+  static void each_field(Self& self, const Visit& visit) {
+    ProbeRequest::each_choice(self, visit);
+  }
+  template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     visit("model", self.model);
-    visit.group("probe", [&](const auto& within) {
-      within("kind", self.questions.probe);
-      within("chat", self.questions.chat);
-      within("seed", self.questions.question_seed);
-      within("questions", self.questions.questions);
-    });
-    visit("lengths", self.lengths);
+    visit.fields(self);
   }
 };
 

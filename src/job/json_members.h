@@ -3,7 +3,8 @@
 // A type lists its members once, in Type::each_member(self, visit), which calls visit(name, member) for each, in the order of
 // the JSON; visit.optional(name, member) leaves a std::optional out when it is empty, where visit(name, member) writes null.
 // visit.group(name, list) calls list(visit) for the members of an object within, and visit.json_text(name, member) is for a
-// string that is JSON itself.
+// string that is JSON itself. visit.fields(part) is for the fields that a type lists (Type::each_field), each under its name:
+// so a setting of a result is called what its option and its keyword are called.
 // to_json() writes that list, from_json() reads it. A number that is not finite is null in JSON, and null is not-a-number in a
 // member of floating point.
 #pragma once
@@ -34,6 +35,7 @@ struct AnyVisit {
   void optional(const char*, const auto&) const {}
   void json_text(const char*, const auto&) const {}
   void group(const char*, const auto& list) const { list(*this); }
+  void fields(const auto&) const {}
 };
 
 template <class T>
@@ -52,6 +54,43 @@ inline constexpr bool kIsPair = false;
 template <class A, class B>
 inline constexpr bool kIsPair<std::pair<A, B>> = true;
 
+// for_ is "for" in JSON. The contents of a file are not a setting, but its name is; a table is JSON itself.
+inline std::string key_of(const Field& field) { return std::string(field.name.substr(0, field.name.find_last_not_of('_') + 1)); }
+inline bool is_setting(const Field& field) { return field.kind != Field::Kind::memory; }
+
+// A text that was not given is null.
+struct FieldWriter {
+  Json& json;
+  template <class T>
+  void operator()(const Field& field, const T& value) const {
+    if (is_setting(field)) json[key_of(field)] = json_of(value);
+  }
+  void operator()(const Field& field, const std::optional<std::string>& value) const {
+    const bool is_json = value && field.kind == Field::Kind::table;
+    if (is_setting(field)) json[key_of(field)] = is_json ? Json::parse(*value) : json_of(value);
+  }
+  void operator()(const Field& field, const std::string& value) const {
+    json[key_of(field)] = value.empty() ? Json() : Json(value);
+  }
+};
+struct FieldReader {
+  const Json& json;
+  template <class T>
+  void operator()(const Field& field, T& value) const {
+    if (is_setting(field)) read_json(json.at(key_of(field)), value);
+  }
+  void operator()(const Field& field, std::optional<std::string>& value) const {
+    if (!is_setting(field)) return;
+    const Json& found = json.at(key_of(field));
+    read_json(found.is_object() && field.kind == Field::Kind::table ? Json(found.dump()) : found, value);
+    if (value && field.kind == Field::Kind::table) static_cast<void>(found.get_ref<const Json::object_t&>());  // or throws
+  }
+  void operator()(const Field& field, std::string& value) const {
+    const Json& found = json.at(key_of(field));
+    value = found.is_null() ? std::string() : found.get<std::string>();
+  }
+};
+
 struct Writer {
   Json& json;
   template <class T>
@@ -63,13 +102,14 @@ struct Writer {
     if (value) json[name] = json_of(*value);
   }
   void json_text(const char* name, const std::string& text) const { json[name] = Json::parse(text); }
-  void json_text(const char* name, const std::optional<std::string>& text) const {
-    if (text) json_text(name, *text);
-  }
   template <class List>
   void group(const char* name, const List& list) const {
     Json& within = json[name] = Json::object();
     list(Writer{within});
+  }
+  template <class Part>
+  void fields(const Part& part) const {
+    Part::each_field(part, FieldWriter{json});
   }
 };
 
@@ -88,13 +128,13 @@ struct Reader {
       read_json(*found, value.emplace());
   }
   void json_text(const char* name, std::string& text) const { text = json.at(name).dump(); }
-  void json_text(const char* name, std::optional<std::string>& text) const {
-    const auto found = json.find(name);
-    text = found == json.end() ? std::nullopt : std::optional(found->dump());
-  }
   template <class List>
   void group(const char* name, const List& list) const {
     list(Reader{json.at(name)});
+  }
+  template <class Part>
+  void fields(Part& part) const {
+    Part::each_field(part, FieldReader{json});
   }
 };
 
@@ -160,15 +200,12 @@ auto read_results(const Json& json, std::string_view schema, const Read& read) {
 template <class Settings>
 Json json_of_fields(const Settings& settings) {
   Json json = Json::object();
-  Settings::each_field(settings, [&](const Field& field, const auto& value) {
-    json[std::string(field.name)] = json_of(value);
-  });
+  Settings::each_field(settings, internal::FieldWriter{json});
   return json;
 }
 template <class Settings>
 void read_fields(const Json& json, Settings& settings) {
-  Settings::each_field(
-      settings, [&](const Field& field, auto& value) { read_json(json.at(std::string(field.name)), value); });
+  Settings::each_field(settings, internal::FieldReader{json});
 }
 
 }  // namespace sharpmax

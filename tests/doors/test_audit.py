@@ -88,7 +88,7 @@ def test_a_text_that_is_too_short_is_used_as_far_as_it_goes(folder, tmp_path):
     path.write_text(TEXT[:400])
     done = sharpmax("audit", folder, "--text", path, "--lengths", "32,4096", "--json", "-")
     assert done.returncode == 0, done
-    tokens = json.loads(done.stdout)["settings"]["text_tokens"]
+    tokens = json.loads(done.stdout)["settings"]["tokens"]
     assert json.loads(done.stdout)["attention"]["lengths"] == [32, tokens]
     assert f"the text has {tokens} tokens" in done.stderr.decode()
 

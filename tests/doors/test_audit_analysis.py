@@ -109,7 +109,7 @@ def test_a_text_that_is_too_short_is_used_as_far_as_it_goes(folder, tmp_path):
     done = sharpmax("audit", folder, "--text", path, "--analysis", "all", "--lengths", "16,4096", "--json", "-")
     assert done.returncode == 0, done
     results = json.loads(done.stdout)
-    tokens = results["settings"]["text_tokens"]
+    tokens = results["settings"]["tokens"]
     assert results["analysis"]["length"] == tokens and results["analysis"]["distance_length"]["lengths"] == [16, tokens]
     assert f"the text has {tokens} tokens: L is {tokens}, not 4096" in done.stderr.decode()
     assert results["analysis"]["notes"][0] in done.stderr.decode()

@@ -43,7 +43,7 @@ TEST(AuditJobLaws, ResultsThatAreNotCompleteComeBackToo) {
   audit.findings.reset();
   audit.sketches.reset();
   EXPECT_EQ(stable_text(audit_result(to_json(audit))), stable_text(audit));
-  AnalysisResult analysis{.provenance = audit.provenance, .settings = {.model = audit.settings.model, .text = "a.txt"}};
+  AnalysisResult analysis{.provenance = audit.provenance, .settings = {.model = audit.settings.model, .text = {.text = "a.txt"}}};
   EXPECT_FALSE(analysis.complete());
   EXPECT_EQ(stable_text(analysis_result(to_json(analysis))), stable_text(analysis));
 }

@@ -207,8 +207,8 @@ TEST_F(JobsOnAModel, TokensThatAreSkippedAreNotReadAndTheOthersHaveTheSameLosses
   PerplexityRequest request = perplexity_request();
   const PerplexityResult whole = perplexity(request);
   ASSERT_GT(whole.chunks.size(), 4u);
-  request.skip = 2 * whole.settings.length;
-  request.text.tokens = 2 * whole.settings.length;
+  request.skip = 2 * *whole.settings.length;
+  request.text.tokens = request.skip;
   const PerplexityResult part = perplexity(request);
   ASSERT_EQ(part.chunks.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -220,7 +220,7 @@ TEST_F(JobsOnAModel, TokensThatAreSkippedAreNotReadAndTheOthersHaveTheSameLosses
   request.saving.resume = true;
   request.skip += 1;  // another part is not resumed
   EXPECT_THROW(perplexity(request), RequestError);
-  request.skip = whole.settings.tokens - 1;  // one is left
+  request.skip = *whole.settings.text.tokens - 1;  // one is left
   EXPECT_THROW(perplexity(request), Error);
 }
 
@@ -232,7 +232,7 @@ TEST_F(JobsOnAModel, ATextInMemoryGivesTheResultsOfItsFile) {
   request.text.text.clear();
   const PerplexityResult result = perplexity(request);
   EXPECT_EQ(to_json(result).at("chunks").dump(), of_file.at("chunks").dump());
-  EXPECT_EQ(result.settings.text, "-");
+  EXPECT_EQ(result.settings.text.text, "-");
   EXPECT_NE(result.provenance.command.find(" --text=- "), std::string::npos) << result.provenance.command;
 }
 

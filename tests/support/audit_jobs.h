@@ -27,7 +27,10 @@ class TinyAudits {
   std::string file(const std::string& name) const { return folder_ / name; }
 
   AuditRequest audit() const {
-    AuditRequest request{.lengths = {32, 100, 200}, .excerpts = 3, .sketch = 60};
+    AuditRequest request;
+    request.lengths = {32, 100, 200};
+    request.excerpts = 3;
+    request.sketch = 60;
     request.model.model = model();
     request.text.text_string = kTinyText;
     return request;

@@ -172,7 +172,7 @@ def synthetic_audit(sections=("attention", "sketches", "analysis", "probe"), lay
                "settings": {"model": {"file": "models/made-up.gguf", "architecture": "llama", "layers": layers,
                                       "heads": heads, "trained_context": TRAINED, "normalizer": "softmax",
                                       "rope_base": None},
-                            "text": "texts/book.txt", "text_tokens": 123456},
+                            "text": "texts/book.txt", "tokens": 123456},
                "complete": True, "seconds": 12.5}
     if "attention" in sections:
         results["verdict"] = "Invented heads go blunt. These numbers mean nothing."

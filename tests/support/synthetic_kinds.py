@@ -95,7 +95,7 @@ def fix(helps=True, layers=2, heads=3):
         "sharpmax.fix/1", complete=True, answer=answer,
         settings={"model": {"file": "my models/made-up.gguf", "layers": layers, "heads": heads, "sha256": "ef" * 32},
                   "text": "texts/book.txt", "task": None, "for": "both", "tokens": 100, "length": 100, "seed": 7, "allow": 0.02,
-                  "budget": 1, "rules": rules},
+                  "budget": 1, "rule": rules},
         survey={"kind": ["mixed"] * (layers * heads), "entropy_slope": [0.5] * (layers * heads)},
         trials=[trial("nothing", 0), *(judged(rule, i + 1) for i, rule in enumerate(rules))])
 

@@ -13,12 +13,12 @@ against it.
 """
 
 import argparse
-import sys
 import time
 
 import numpy as np
 
 from retrieval import data
+from serving import answer_lines
 
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1e-3
@@ -125,11 +125,4 @@ def serve(make_peer):
     session = Session(peer)
     requests = {"load": session.load, "batches": session.batches_from, "sets": session.sets_from,
                 "train": session.train, "test": session.test, "logits": session.logits, "dump": session.dump}  # fmt: skip
-    print(f"ready {peer.version}", flush=True)
-    for line in sys.stdin:
-        name, *words = line.split()
-        try:
-            answer = requests[name](*words)
-            print(f"ok {answer}" if answer else "ok", flush=True)
-        except Exception as error:  # the other side decides what to do about it
-            print("error " + " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
+    answer_lines(peer.version, requests)

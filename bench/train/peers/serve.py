@@ -7,13 +7,13 @@
 """
 
 import argparse
-import sys
 import time
 
 import safetensors
 import safetensors.torch
 import torch
 
+from serving import answer_lines
 from train.peers.torch_model import Model
 
 RATE, BETAS, EPSILON, CLIP = 1e-3, (0.9, 0.98), 1e-8, 1.0
@@ -77,11 +77,4 @@ def serve(compiled):
     parser.add_argument("--normalizer", default="softmax")
     session = Session(compiled, parser.parse_args())
     requests = {"load": session.load, "reset": session.reset, "train": session.train, "gradient": session.gradient}
-    print(f"ready {torch.__version__}", flush=True)
-    for line in sys.stdin:
-        name, *words = line.split()
-        try:
-            answer = requests[name](*words)
-            print(f"ok {answer}" if answer else "ok", flush=True)
-        except Exception as error:  # the other side decides what to do about it
-            print("error " + " ".join(f"{type(error).__name__}: {error}".split()), flush=True)
+    answer_lines(torch.__version__, requests)

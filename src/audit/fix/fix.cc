@@ -89,20 +89,15 @@ std::string fingerprint_of(const audit::Material& material) {
 
 FixSettings settings_of(const model::Model& model, const FixRequest& request, const audit::FixPlan& plan,
                         Listener& listener) {
-  FixSettings settings{.model = model::settings_of(model, request.model, listener),
-                       .text = model::text_name(request.text),
-                       .fingerprint = fingerprint_of(plan.material),
-                       .tokens = request.tokens,
-                       .length = request.length,
-                       .seed = request.seed,
-                       .for_ = request.for_,
-                       .allow = request.allow,
-                       .budget = plan.search_budget};
-  if (request.task.empty())
-    settings.lookup = FixLookup{request.lengths, request.questions, request.chat};
-  else
-    settings.task = request.task;
-  for (const audit::Rule& rule : plan.rules) settings.rules.push_back(rule.text);
+  FixSettings settings{request, model::settings_of(model, request.model, listener), fingerprint_of(plan.material)};
+  settings.text = {.text = model::text_name(request.text)};
+  if (!request.task.empty()) {
+    settings.lengths.clear();
+    const auto asked = audit::Material::questions(plan.material.tasks.front(), audit::Part::tuning);
+    settings.questions = static_cast<std::int64_t>(asked.size());
+  }
+  settings.rule.clear();
+  for (const audit::Rule& rule : plan.rules) settings.rule.push_back(rule.text);
   return settings;
 }
 
@@ -170,7 +165,7 @@ void check_fix(const FixRequest& request) {
 // As the process that began a shared run named them.
 void name_inputs(FixSettings& settings, const SharedJob& job) {
   settings.model.file = job.named_place("model", settings.model.file);
-  settings.text = job.named_place("text", "-");
+  settings.text.text = job.named_place("text", "-");
   if (settings.task) settings.task = job.named_place("task", *settings.task);
 }
 
@@ -260,8 +255,8 @@ std::string held_out_words(const FixComparison& c) {
 }  // namespace
 
 std::vector<std::optional<std::int64_t>> FixResult::question_lengths() const {
-  if (!settings.lookup) return {std::nullopt};
-  return {settings.lookup->lengths.begin(), settings.lookup->lengths.end()};
+  if (!settings.task.empty()) return {std::nullopt};
+  return {settings.lengths.begin(), settings.lengths.end()};
 }
 
 FixComparison FixResult::on_tuning(std::size_t trial) const {

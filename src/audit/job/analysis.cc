@@ -62,6 +62,15 @@ audit::AnalysisSettings settings_of(const AnalysisRequest& request, std::int64_t
   return s;
 }
 
+// With the lists that were used.
+AnalysisChoices choices_of(const AnalysisRequest& request, const audit::AnalysisSettings& used) {
+  AnalysisChoices choices = request.choices;
+  choices.tops = used.tops;
+  choices.critical_lengths = used.critical_lengths;
+  choices.chunks = used.chunks;
+  return choices;
+}
+
 }  // namespace
 
 AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener) {
@@ -85,9 +94,9 @@ AnalysisResult analyze_model(const AnalysisRequest& request, Listener& listener)
   const auto session = model::open_session(*model, whole, settings.length, listener);
   AnalysisResult result{.provenance = provenance_of(request.command, command_of("audit", request)),
                         .settings = {.model = model::settings_of(*model, request.model, listener),
-                                     .text = model::text_name(request.text),
-                                     .text_tokens = static_cast<std::int64_t>(text.size()),
-                                     .special = request.text.special}};
+                                     .text = model::text_settings(request.text, static_cast<std::int64_t>(text.size())),
+                                     .lengths = settings.lengths,
+                                     .choices = choices_of(request, settings)}};
   const auto save = [&] {
     if (!request.saving.json.empty()) write_text(request.saving.json, results_text(to_json(result)));
   };

@@ -59,6 +59,13 @@ bool is_read(const std::vector<std::optional<audit::KeptRows>>& excerpt) {
   return std::all_of(excerpt.begin(), excerpt.end(), [](const auto& rows) { return rows.has_value(); });
 }
 
+// The settings that kept rows depend on; the others are as they are by default.
+AuditSettings of_kept_rows(AuditSettings settings) {
+  settings.threshold = AuditChoices{}.threshold;
+  settings.sketch = AuditChoices{}.sketch;
+  return settings;
+}
+
 class LengthAudit {
  public:
   LengthAudit(const AuditRequest& request, Listener& listener)
@@ -66,14 +73,11 @@ class LengthAudit {
         text_(model::tokens_of(*model_, request.text, kLeastLength)), before_(model::tokens_before_text(*model_)) {
     plan();
     result_.provenance = provenance_of(request.command, command_of("audit", request));
-    result_.settings = {.model = model::settings_of(*model_, request.model, listener),
-                        .text = model::text_name(request.text),
-                        .text_tokens = static_cast<std::int64_t>(text_.size()),
-                        .special = request.text.special,
-                        .lengths = plan_.lengths,
-                        .starts = plan_.starts,
-                        .block = request.model.block};
-    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(result_.settings).dump());
+    result_.settings = {request, model::settings_of(*model_, request.model, listener), plan_.starts, request.model.block};
+    result_.settings.text = model::text_settings(request.text, static_cast<std::int64_t>(text_.size()));
+    result_.settings.lengths = plan_.lengths;
+    result_.settings.excerpts = static_cast<std::int64_t>(plan_.starts.size());
+    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(of_kept_rows(result_.settings)).dump());
     readings_ = audit::no_readings(plan_);
     if (request.sharing.directory.empty() && request.saving.resume && std::filesystem::exists(rows_file()))
       readings_ = audit::read_readings(rows_file(), plan_, model_->configuration(), fingerprint_);
@@ -114,7 +118,7 @@ class LengthAudit {
     if (!maps.empty()) result_.sketches = sketches_of(job.path_of(maps[0]));
     result_.complete = true;
     result_.settings.model.file = job.named_place("model", result_.settings.model.file);
-    result_.settings.text = job.named_place("text", "-");
+    result_.settings.text.text = job.named_place("text", "-");
     result_ = audit_result(job.keep(to_json(result_)));
     if (saves()) write_results();
     return std::move(result_);

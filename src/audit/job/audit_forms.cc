@@ -28,7 +28,7 @@ std::string_view name_of(AuditForm form) {
 
 AuditForm form_of(const Json& settings) {
   if (settings.contains("probe")) return AuditForm::probe;
-  return settings.contains("starts") ? AuditForm::by_length : AuditForm::analysis;
+  return settings.contains("analysis") ? AuditForm::analysis : AuditForm::by_length;
 }
 
 }  // namespace

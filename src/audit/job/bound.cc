@@ -119,8 +119,9 @@ BoundResult bound(const BoundRequest& request, Listener& listener) {
   BoundResult result{.provenance = provenance_of(request.command, command_of("bound", request)),
                      .spread = *request.spread,
                      .beta = request.beta,
-                     .scores = {scores.bottom, scores.top},
                      .peak = request.peak,
+                     .level = request.level,
+                     .scores = {scores.bottom, scores.top},
                      .softmax_lost = softmax_loss(scores.spread(), request.peak.value_or(kUsualPeak))};
   for (const double n : request.n)
     result.softmax.push_back({n, range_of(theory::dispersion_bound(scores.spread(), n)),

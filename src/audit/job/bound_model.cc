@@ -110,10 +110,7 @@ std::string attained_sentence(const ModelBoundResult& result, const model::Confi
 // Members after "model".
 template <class Result, class Visit>
 void each_member_after_model(Result& result, const Visit& visit) {
-  visit("peak", result.peak);
-  visit("beta", result.beta);
-  visit("rope_scaling", result.model.rope_scaling);
-  visit("rope_base", result.model.rope_base);
+  visit.fields(result);
   visit("horizon", result.horizon);
   visit("seconds", result.seconds);
   visit("verdict", result.verdict);

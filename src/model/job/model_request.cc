@@ -196,7 +196,7 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
     settings.normalizer = AnyNormalizer::parse(request.normalizer.empty() ? "softmax" : request.normalizer).text();
   else
     settings.normalizers = to_json(*table_of(model, request)).dump();
-  if (!request.rope_scaling.empty()) settings.rope_scaling = request.rope_scaling;
+  settings.rope_scaling = request.rope_scaling;
   settings.rope_base = request.rope_base;
   return settings;
 }
@@ -276,6 +276,10 @@ std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std
 
 std::string text_name(const TextRequest& request) {
   return request.text.empty() && request.text_string ? "-" : request.text;
+}
+
+TextRequest text_settings(const TextRequest& request, std::int64_t tokens) {
+  return {.text = text_name(request), .text_string = {}, .tokens = tokens, .special = request.special};
 }
 
 std::int64_t tokens_before_text(const Model& model) {

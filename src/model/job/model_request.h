@@ -63,6 +63,8 @@ std::vector<Token> tokens_of(const Model& model, const TextRequest& request, std
 
 // What results call the text: its path, or "-" for one in memory, as a command that reads standard input has it.
 std::string text_name(const TextRequest& request);
+// The same among the settings of results: without the text itself, and with the number of tokens that were read.
+TextRequest text_settings(const TextRequest& request, std::int64_t tokens);
 
 // With the token before it that the model expects before a text.
 std::vector<Token> with_beginning(const Model& model, std::span<const Token> text);

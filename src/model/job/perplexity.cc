@@ -32,12 +32,6 @@ std::vector<model::Token> tokens_after(const model::Model& model, TextRequest te
   return tokens;
 }
 
-// Of the tokens that are read, and of where they begin.
-std::string fingerprint_of(std::span<const model::Token> tokens, std::int64_t skip) {
-  const std::uint64_t plain = model::fingerprint_of(tokens);
-  return fmt::format("{:016x}", skip == 0 ? plain : model::fingerprint_with(plain, std::to_string(skip)));
-}
-
 std::int64_t length_of(const model::Model& model, const PerplexityRequest& request, std::int64_t tokens) {
   const std::int64_t room = model::context_of(model, request.model) - model::tokens_before_text(model);
   if (request.length && *request.length > room)
@@ -65,12 +59,21 @@ Json bucket_json(const PositionBucket& b) {
           {"low", b.low},   {"high", b.high}, {"perplexity", std::exp(b.loss)}};
 }
 
+PerplexitySettings settings_of(const model::Model& model, const PerplexityRequest& request,
+                               std::span<const model::Token> tokens, std::int64_t length, Listener& listener) {
+  PerplexitySettings settings{request, model::settings_of(model, request.model, listener),
+                              fmt::format("{:016x}", model::fingerprint_of(tokens))};
+  settings.text = model::text_settings(request.text, static_cast<std::int64_t>(tokens.size()));
+  settings.length = length;
+  return settings;
+}
+
 std::vector<ChunkLosses> saved_chunks(const PerplexityRequest& request, const PerplexitySettings& settings) {
   std::vector<ChunkLosses> chunks;
   const std::string& file = request.saving.json;
   if (!request.saving.resume || !std::filesystem::exists(file)) return chunks;
   resume_from(file, kPerplexitySchema, json_of(settings), [&](const Json& json) { read_json(json.at("chunks"), chunks); });
-  const std::int64_t most = chunks_of(settings.tokens, settings.length);
+  const std::int64_t most = chunks_of(*settings.text.tokens, *settings.length);
   if (static_cast<std::int64_t>(chunks.size()) > most)
     throw Error(ErrorCode::bad_file, fmt::format("{}: it has {} chunks; it must have at most {}", file, chunks.size(), most));
   return chunks;
@@ -106,12 +109,7 @@ class ChunkJob {
         tokens_(tokens_after(*model_, request.text, request.skip)),
         length_(length_of(*model_, request, count())),
         result_{.provenance = provenance_of(request.command, command_of("perplexity", request)),
-                .settings = {.model = model::settings_of(*model_, request.model, listener),
-                             .text = model::text_name(request.text),
-                             .tokens = count(),
-                             .fingerprint = fingerprint_of(tokens_, request.skip),
-                             .length = length_,
-                             .special = request.text.special}} {}
+                .settings = settings_of(*model_, request, tokens_, length_, listener)} {}
 
   PerplexityResult run_alone() {
     result_.chunks = saved_chunks(request_, result_.settings);
@@ -157,7 +155,7 @@ class ChunkJob {
                                                      job.path_of(pieces[piece]).string(), end - 1));
     }
     result_.settings.model.file = job.named_place("model", result_.settings.model.file);
-    result_.settings.text = job.named_place("text", "-");
+    result_.settings.text.text = job.named_place("text", "-");
     note_standing();
     PerplexityResult agreed = perplexity_result(job.keep(to_json(result_)));
     listener_.on_progress("");

@@ -44,7 +44,6 @@ Section worst_section(const Json& attention) {
                           {.name = "spread", .format = fixed_to(1), .meaning = "of the scores"},
                           {.name = "blunt at", .format = kTokenCount},
                           {.name = "blunt", .hidden = true}},
-              .rows = {},
               .tall = true,
               .filters = {"kind", "layer", "blunt"},
               .row_name = "head",
@@ -90,7 +89,6 @@ std::optional<Table> layer_kinds_table(const Json& attention) {
                           {.name = "peak outside", .format = fixed_to(3)},
                           {.name = "entropy outside", .format = fixed_to(2)},
                           {.name = "first token", .format = fixed_to(3)}},
-              .rows = {},
               .sortable = false};
   if (mass) table.columns.push_back({.name = "to the sink", .format = fixed_to(3)});
   table.columns.push_back({.name = "blunt heads", .format = kTokenCount});
@@ -118,7 +116,6 @@ Section length_section_of(const Json& attention) {
   Table table{.id = "all-lengths",
               .title = "By length",
               .columns = {{.name = "tokens", .format = kTokenCount}},
-              .rows = {},
               .sortable = false};
   struct Statistic {
     const char *name, *field;
@@ -167,7 +164,6 @@ Section forecast_section(const Json& attention) {
   Table table{.id = "all-forecasts",
               .title = "Errors of forecasts",
               .columns = {{.name = "known up to", .format = kTokenCount}, {.name = "forecast at", .format = kTokenCount}},
-              .rows = {},
               .tall = true};
   constexpr std::pair<const char*, const char*> kWays[] = {{"ours", "ours"}, {"no change", "no_change"}, {"power law", "power_law"}};
   for (const auto& [title, name] : kWays) table.columns.push_back({.name = title, .format = fixed_to(2)});
@@ -233,7 +229,6 @@ Section probe_section(const Json& probe) {
                           {.name = "answering", .format = fixed_to(3)},
                           {.name = "asking", .format = fixed_to(3)},
                           {.name = "peak on it", .format = {Format::percent}}},
-              .rows = {},
               .sortable = false};
   std::vector<Item> wrong;
   for (const Json& at : probe.at("lengths")) {
@@ -259,7 +254,6 @@ Section probe_section(const Json& probe) {
              .title = "Heads that look at the right item",
              .columns = {{.name = "head"}, {.name = "kind"}, {.name = "answering", .format = fixed_to(3)}, {.name = "asking", .format = fixed_to(3)},
                          {.name = "peak on it", .format = {Format::percent}}},
-             .rows = {},
              .brief_rows = 8};
   for (const Json& head : last_of(probe.at("lengths")).at("best_heads"))
     best.rows.push_back({head_text(head), head.contains("kind") ? text_or_none_at(head, "kind") : "", number_at(head, "answering_weight"),

@@ -19,7 +19,6 @@ Section findings_section(const Json& analysis) {
   Table table{.id = "all-findings",
               .title = "What paper B found",
               .columns = {{.name = "holds"}, {.name = "claim"}, {.name = "here"}, {.name = "it holds if", .brief = false}},
-              .rows = {},
               .sortable = false,
               .brief = false};
   Section section{"findings", "What paper B found, and whether it holds here", "", {}, /*brief=*/true};
@@ -84,7 +83,6 @@ Section distance_section(const Json& analysis, const DistanceWords& names, Chart
                             {.name = "drawn", .format = fixed_to(3)},
                             {.name = "drawn, bound", .format = fixed_to(3)},
                             {.name = "theorem 1.1", .format = fixed_to(3)}},
-                .rows = {},
                 .sortable = false};
     for (const Json& point : points.at(reading)) {
       const auto chosen = number_at(point.at("chosen"), "median");
@@ -118,7 +116,6 @@ Table critical_table(const Json& reading) {
                           {.name = "subsets", .format = kNumber},
                           {.name = "against the bound", .format = kNumber},
                           {.name = "subsets, bound", .format = kNumber}},
-              .rows = {},
               .sortable = false};
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const auto top = number_at(drawn.at(i), "critical"), length = number_at(drawn.at(i), "length");
@@ -147,7 +144,6 @@ Section separability_section(const Json& analysis) {
               .title = "Separability",
               .columns = {{.name = "N", .format = kNumber}, {.name = "mean over heads", .format = fixed_to(2)}, {.name = "quartiles", .csv = false},
                           {.name = "theorem 2 at least", .format = fixed_to(2)}, {.name = "counted at least", .format = fixed_to(2)}},
-              .rows = {},
               .sortable = false};
   for (const Json& point : measured.at("points")) {
     const auto bound = number_at(point.at("bound"), "mean"), mean = number_at(point.at("share"), "mean");
@@ -167,7 +163,7 @@ Section separability_section(const Json& analysis) {
 
 Section gradient_section(const Json& analysis) {
   const Json& measured = analysis.at("gradient");
-  Table table{.id = "all-gradient", .title = "Gradient", .columns = {{.name = "T", .format = {Format::plain}}}, .rows = {}, .sortable = false};
+  Table table{.id = "all-gradient", .title = "Gradient", .columns = {{.name = "T", .format = {Format::plain}}}, .sortable = false};
   for (const double step : numbers_in(measured.at("steps"))) {
     table.columns.push_back({.name = "ε = " + plain_number(step), .format = fixed_to(3)});
     table.columns.push_back({.name = "at most", .format = fixed_to(3)});

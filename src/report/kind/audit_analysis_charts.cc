@@ -35,11 +35,11 @@ Curve over_heads(const Json& points, const Over& what, Curve curve, Format forma
 }
 
 Curve line(std::string name, Paint paint) {
-  return {.name = std::move(name), .look = {paint, ""}, .points = {}, .end = {}};
+  return {.name = std::move(name), .look = {paint, ""}};
 }
 
 Curve bound(std::string name, Paint paint, std::string_view dash = kDashed) {
-  return {.name = std::move(name), .look = {paint, dash}, .points = {}, .marker = Marker::none, .end = {}};
+  return {.name = std::move(name), .look = {paint, dash}, .marker = Marker::none};
 }
 
 // A logarithmic axis has no place for 0 and less; a curve without any other point is none.
@@ -71,8 +71,7 @@ Chart distance_chart(const Json& analysis, const Json& points, const char* size,
           "Vectors: {}. Medians over {}; the band holds half of them. Dashed: what cannot be exceeded.",
           vectors_of(analysis), plural(analysis.at("heads").get<double>(), "head")),
       .across = counts_axis(across, across.substr(0, 1), sizes_of(points, size)),  // L or N
-      .up = {},
-      .curves = {}};
+      .up = {}};
   chart.curves = {
       over_heads(points, {size, "chosen_bound"}, bound("most weight, theorem 1.1", Paint::vermillion)),
       over_heads(points, {size, "drawn_bound"}, bound("drawn, bound", Paint::green)),
@@ -115,30 +114,24 @@ Chart critical_chart(const Json& analysis) {
           "N: the first at which p reaches {}.",
           plural(analysis.at("heads").get<double>(), "head"),
           plain_number(section.at("level").get<double>())),
-      .across = {},
-      .up = value_axis("Kolmogorov–Smirnov statistic", 0.0, 1.0),
-      .curves = {}};
+      .up = value_axis("Kolmogorov–Smirnov statistic", 0.0, 1.0)};
   std::vector<double> shares;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const double length = lines.at(i).at("length").get<double>();
     const auto critical = number_in(lines.at(i).at("critical"));
     Curve whole{.name = "L = " + count(length),
                 .look = {nth_paint(i), ""},
-                .points = {},
-                .marker = Marker::none,
-                .end = {}};
+                .marker = Marker::none};
     Curve dot{.name = whole.name + ", critical",
               .look = whole.look,
-              .points = {},
               .marker = Marker::large_dot,
-              .end = {},
               .unlisted = true};
     const Json& tops = lines.at(i).at("tops");
     for (std::size_t k = 0; k < tops.size(); ++k) {
       const auto statistic = number_in(lines.at(i).at("statistic").at(k));
       if (!statistic) continue;
       const double top = tops.at(k).get<double>();
-      whole.points.push_back({top / length, *statistic, {}, {}});
+      whole.points.push_back({top / length, *statistic});
       shares.push_back(top / length);
       if (critical == top) dot.points.push_back(whole.points.back());
     }
@@ -162,8 +155,7 @@ Chart separability_chart(const Json& analysis) {
           "L = {}. Means over heads; the band holds half of them. Dashed: what they cannot fall below.",
           count(analysis.at("separability").at("length").get<double>())),
       .across = counts_axis(kKeysSelected, "N", sizes_of(points, "top")),
-      .up = share_axis("share told apart"),
-      .curves = {}};
+      .up = share_axis("share told apart")};
   // Where theorem 2 is 0 or less it says nothing.
   Curve theorem = over_heads(points, {"top", "bound", "mean"}, bound("theorem 2", Paint::grey), {Format::percent});
   std::erase_if(theorem.points, [](const Point& point) { return !(point.value > 0.0); });
@@ -190,9 +182,7 @@ Chart gradient_chart(const Json& analysis, bool largest) {
                   (largest ? "largest over heads of the mean over rows. " : "median over heads of the mean over rows; the band holds half of them. ") +
                   "Dashed: min{1/(2T), √2/ε}, which no row of softmax exceeds. Dotted: the published "
                   "min{1/(4T), √2}.",
-              .across = size_axis("temperature T", numbers_in(section.at("temperatures"))),
-              .up = {},
-              .curves = {}};
+              .across = size_axis("temperature T", numbers_in(section.at("temperatures")))};
   chart.across.symbol = "T";
   const Paint paints[] = {Paint::vermillion, Paint::green, Paint::blue, Paint::amber, Paint::purple};
   const Json& steps = section.at("steps");
@@ -205,8 +195,8 @@ Chart gradient_chart(const Json& analysis, bool largest) {
       if (point.at("step") != steps.at(i)) continue;
       const double at = point.at("temperature").get<double>();
       points.push_back(point);
-      most.points.push_back({at, point.at("bound").get<double>(), {}, {}});
-      published.points.push_back({at, point.at("published_bound").get<double>(), {}, {}});
+      most.points.push_back({at, point.at("bound").get<double>()});
+      published.points.push_back({at, point.at("published_bound").get<double>()});
     }
     chart.curves.push_back(std::move(most));
     chart.curves.push_back(over_heads(points, {"temperature", "g", largest ? "highest" : "median", !largest}, line(name, paint)));

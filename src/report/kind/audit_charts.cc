@@ -17,13 +17,13 @@ Curve curve_over(const Json& sizes, const Json& values, Curve curve, Format form
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto value = number_in(values.at(i));
     if (!value) continue;
-    curve.points.push_back({sizes.at(i).get<double>(), *value, {}, {}});
+    curve.points.push_back({sizes.at(i).get<double>(), *value});
   }
   return curve;
 }
 
 Curve named(std::string name, Look look, Marker marker = Marker::dot) {
-  return {.name = std::move(name), .look = look, .points = {}, .marker = marker, .end = {}};
+  return {.name = std::move(name), .look = look, .marker = marker};
 }
 
 Curve blunt_curve(const Json& attention, Curve curve) {
@@ -62,8 +62,6 @@ Chart blunt_chart(const Json& attention) {
                                       plain_number(attention.at("thresholds").at("blunt").get<double>())),
               .across = tokens_axis(numbers_in(lengths)),
               .up = share_axis("heads that are blunt"),
-              .curves = {},
-              .reference = {},
               .marks = trained_mark(attention)};
   if (lengths.size() > 1 && !attention.at("heads").empty())
     chart.curves.push_back(blunt_curve(attention, named("blunt heads", {Paint::vermillion, ""})));
@@ -73,9 +71,7 @@ Chart blunt_chart(const Json& attention) {
 Chart blunt_chart_of(std::span<const Compared> audits) {
   Chart chart{.title = "How many heads are blunt, by length",
               .subtitle = "Blunt: a median peak outside the first token below the audit’s threshold.",
-              .across = {},
               .up = share_axis("heads that are blunt"),
-              .curves = {},
               .id = "compared-blunt-chart",
               .figure = "by-length"};
   std::vector<double> lengths;
@@ -99,8 +95,6 @@ Chart median_chart(const Json& attention) {
           "heads park their weight.",
       .across = tokens_axis(numbers_in(lengths)),
       .up = share_axis("weight"),
-      .curves = {},
-      .reference = {},
       .marks = trained_mark(attention)};
   chart.curves = {
       curve_over(lengths, medians.at("peak"), named("peak", {Paint::grey, ""}), fixed_to(2)),
@@ -120,8 +114,7 @@ Chart probe_chart(const Json& probe) {
           "tokens "
           "of the right answer to the item that holds it, in the head that looks best.",
       .across = tokens_axis(numbers_in(sizes)),
-      .up = share_axis("share"),
-      .curves = {}};
+      .up = share_axis("share")};
   if (sizes.empty()) return chart;
   if (auto curve = followed(probe, sizes)) chart.curves.push_back(std::move(*curve));
   Curve right = named("right answers", {Paint::vermillion, ""});

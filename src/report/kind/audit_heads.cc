@@ -139,11 +139,11 @@ std::vector<HeadLayer> gap_layers(const Json& attention) {
 }
 
 Curve of_layer(const char* layer, const char* name, Paint paint, Format format = fixed_to(3)) {
-  return {.name = name, .look = {paint, ""}, .points = {}, .format = format, .layer = layer};
+  return {.name = name, .look = {paint, ""}, .format = format, .layer = layer};
 }
 
 Chart head_chart(const Json& attention, const char* id, Axis up) {
-  Chart chart{.title = {}, .subtitle = {}, .across = tokens_axis(numbers_in(attention.at("lengths"))), .up = std::move(up), .curves = {}, .id = id};
+  Chart chart{.across = tokens_axis(numbers_in(attention.at("lengths"))), .up = std::move(up), .id = id};
   chart.marks = trained_mark(attention);
   return chart;
 }
@@ -165,8 +165,8 @@ Chart weight_chart(const Json& attention, const std::vector<HeadLayer>& layers) 
 }
 
 Reference rising(const char* name, const Json& lengths, double (*value)(double)) {
-  Reference line{.name = name, .points = {}, .rising = true};
-  for (const double n : numbers_in(lengths)) line.points.push_back({n, value(n), {}, {}});
+  Reference line{.name = name, .rising = true};
+  for (const double n : numbers_in(lengths)) line.points.push_back({n, value(n)});
   return line;
 }
 
@@ -226,7 +226,7 @@ Axis tokens_axis(const std::vector<double>& lengths) { return counts_axis("token
 
 Heads heads_of(const Json& attention, const Json* sketches) {
   const Json& measured = attention.at("heads");
-  Heads made{.id = "head", .title = "Every head", .lengths = numbers_in(attention.at("lengths")), .heads = {}, .layers = {}};
+  Heads made{.id = "head", .title = "Every head", .lengths = numbers_in(attention.at("lengths"))};
   for (const Json& head : measured) made.heads.push_back({head.at("layer").get<double>(), head.at("head").get<double>(), text_at(head, "kind")});
   for (const Statistic& one : kStatistics) made.layers.push_back(statistic_layer(attention, one));
   HeadLayer& peaks = made.layers[0];

@@ -61,13 +61,12 @@ void add_tiles(View& view, const Bounds& bounds) {
 Curve lemma_curve(const Bounds& bounds) {
   Curve curve{.name = "lemma 2.1 as published",
               .look = {Paint::vermillion, kDashed},
-              .points = {},
               .marker = Marker::none,
               .format = kWeight,
               .of = "softmax"};
   for (const Json& row : bounds.results.at("softmax"))
     if (const auto high = number_at(row.at("published"), "high"); high && *high <= 1.0)
-      curve.points.push_back({size_at(row, "n"), *high, {}, {}});
+      curve.points.push_back({size_at(row, "n"), *high});
   return curve;
 }
 
@@ -77,7 +76,6 @@ Chart peak_chart(const Bounds& bounds, bool best) {
                                : "The least that the heaviest key must have, of rows with one first place.",
               .across = size_axis("keys n", bounds.sizes),
               .up = share_axis("largest share of the weight"),
-              .curves = {},
               .id = best ? "peak-best" : "peak-worst",
               .figure = best ? "peak" : "",
               .share = "normalizers",
@@ -94,13 +92,12 @@ Chart peak_chart(const Bounds& bounds, bool best) {
   for (const Member& member : bounds.members) {
     Curve curve{.name = member.name,
                 .look = bounds.look(member.name),
-                .points = {},
                 .format = kWeight,
                 .code = true,
                 .first = holds(first, member.name)};
     for (const PeakRange& range : member.ranges)
       if (const auto value = best ? range.high : range.untied_low) {
-        curve.points.push_back({range.n, *value, {}, {}});
+        curve.points.push_back({range.n, *value});
         values.push_back(*value);
       }
     if (curve.points.empty()) continue;
@@ -115,12 +112,8 @@ Chart peak_chart(const Bounds& bounds, bool best) {
 Bars peak_bars(const Bounds& bounds) {
   Bars bars{.title = bounds.title(),
             .subtitle = fmt::format("n = {}. Of any input whatever.", count(bounds.sizes[0])),
-            .described = {},
-            .legend = {},
             .across = share_axis("largest share of the weight"),
             .beside = {"at most", "at least"},
-            .bars = {},
-            .mark = {},
             .id = "peak-bars",
             .figure = "peak"};
   for (const Member& member : bounds.members)
@@ -162,7 +155,6 @@ Table ranges_at(const Bounds& bounds, double n) {
                           {.name = "at worst", .format = kWeight},
                           {.name = "at best", .format = kWeight},
                           {.name = "from 0 to 1", .csv = false, .bar = true, .mark = number_at(bounds.results, "peak")}},
-              .rows = {},
               .sortable = false};
   for (const Member* member : members) {
     const PeakRange& range = *member->at(n);
@@ -195,12 +187,7 @@ Bars lost_bars(const Bounds& bounds) {
   Bars bars{.title = fmt::format("The number of keys from which none can have {}", bounds.weight_words()),
             .subtitle = fmt::format("Scores at most {} apart. Rules without a bar can have it at any number of keys.",
                                     plain_number(bounds.spread)),
-            .described = {},
-            .legend = {},
-            .across = {},
             .beside = {"keys"},
-            .bars = {},
-            .mark = {},
             .id = "lost-bars",
             .figure = "lost"};
   std::vector<std::string> names;
@@ -210,7 +197,7 @@ Bars lost_bars(const Bounds& bounds) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!bounds.members[i].loss) continue;
     const auto lost = bounds.members[i].loss->lost;
-    Bar bar{.name = names[i], .pieces = {}, .beside = {lost ? count(*lost) : "never"}, .code = true};
+    Bar bar{.name = names[i], .beside = {lost ? count(*lost) : "never"}, .code = true};
     if (lost) bar.pieces.push_back({*lost, looks[i].paint}), values.push_back(*lost);
     bars.described += fmt::format("{}: {}. ", names[i], bar.beside[0]);
     bars.bars.push_back(std::move(bar));
@@ -226,8 +213,7 @@ Section lost_section(const Bounds& bounds) {
               .title = "Where the weight is lost",
               .columns = {{.name = "normalizer", .code = true},
                           {.name = "lost to every row from", .format = kKeys},
-                          {.name = "sure of every row up to", .format = kKeys}},
-              .rows = {}};
+                          {.name = "sure of every row up to", .format = kKeys}}};
   for (const Member& member : bounds.members)
     if (member.loss)
       table.rows.push_back({member.name, Cell(member.loss->lost, lost_text(*member.loss)),
@@ -259,7 +245,6 @@ Section lemma_section(const Bounds& bounds) {
                           {.name = "at most", .format = kWeight},
                           {.name = "as published, from", .format = kWeight},
                           {.name = "to", .format = kWeight}},
-              .rows = {},
               .sortable = false};
   for (const Json& row : bounds.results.at("softmax")) {
     const auto published = number_at(row.at("published"), "high");
@@ -287,7 +272,6 @@ Section numbers_section_of(const Bounds& bounds) {
                           {.name = "found by", .spare = 2},
                           {.name = "sums to one", .spare = 3},
                           {.name = "moves with level", .spare = 3}},
-              .rows = {},
               .tall = true};
   const auto yes = [](bool truth) { return truth ? "yes" : ""; };
   for (const Member& member : bounds.members)

@@ -117,8 +117,7 @@ Section single_section(const Bounds& bounds) {
   const bool asked = bounds.results.at("peak").is_number();
   Table table{.id = "single",
               .title = "The largest weight of a row",
-              .columns = {{.name = "normalizer"}, {.name = "at worst", .format = kWeight}, {.name = "at best", .format = kWeight}},
-              .rows = {}};
+              .columns = {{.name = "normalizer"}, {.name = "at worst", .format = kWeight}, {.name = "at best", .format = kWeight}}};
   if (asked) table.columns.insert(table.columns.end(), {{.name = "lost at n", .format = kKeys}, {.name = "sure to n", .format = kKeys}});
   for (const Member& member : bounds.members) {
     if (member.ranges.empty()) continue;
@@ -136,8 +135,7 @@ Section single_section(const Bounds& bounds) {
 Section by_size_section(const Bounds& bounds, bool best) {
   Table table{.id = best ? "at-best" : "at-worst",
               .title = best ? "The largest weight of a row, at best" : "The largest weight of a row, at worst",
-              .columns = {{.name = "n"}},
-              .rows = {}};
+              .columns = {{.name = "n"}}};
   for (const double n : bounds.sizes) {
     const std::string text = short_count(n);
     table.columns.push_back({.name = text.size() > 6 ? fmt::format("{:.3g}", n) : text, .format = kWeight});

@@ -122,7 +122,7 @@ std::string tried_sentence(const CertifiedHead& head) {
 Section certificate_heads(const Json& results, const std::vector<CertifiedHead>& heads) {
   constexpr auto kLogarithm = HeadLayer::Scale::logarithmic;
   const double peak = results.at("peak").get<double>();
-  Heads made{.id = "head", .title = "Every head", .lengths = {}, .heads = {}, .layers = {}};
+  Heads made{.id = "head", .title = "Every head"};
   made.drawn = {{"levels", Json::array()}};  // rows to play with: one score above all others
   for (const CertifiedHead& head : heads) {
     made.heads.push_back({head.layer, head.head, head.useful ? "a length is proved" : kNothing});
@@ -161,7 +161,6 @@ Section attained_section(const std::vector<CertifiedHead>& heads) {
                           {.name = "best key"},
                           {.name = "worst key"},
                           {.name = "attained, of certified", .csv = false, .bar = true}},
-              .rows = {},
               .tall = true};
   for (const CertifiedHead& head : heads) {
     if (!head.attained) continue;
@@ -190,7 +189,6 @@ Section layers_section(const std::vector<CertifiedHead>& heads) {
                           {.name = "reached", .format = {Format::percent}, .meaning = "share of the certified spread, median head"},
                           {.name = "surest head"},
                           {.name = "lost from, tokens"}},
-              .rows = {},
               .tall = true};
   for (const auto& [layer, members] : layers) {
     std::vector<double> reached;
@@ -224,7 +222,6 @@ Section certificate_numbers(const std::vector<CertifiedHead>& heads) {
                           {.name = "lost from, tokens"},
                           {.name = "useful", .brief = false},
                           {.name = "window", .format = {Format::count}, .brief = false, .spare = 5}},
-              .rows = {},
               .tall = true,
               .filters = {"layer", "useful"},
               .row_name = "head",
@@ -267,7 +264,6 @@ void compare_certificates(View& view, std::span<const Compared> compared) {
                           {.name = "first loses the weight from n", .format = kPower},
                           {.name = "weight", .format = fixed_to(2)},
                           {.name = "verdict", .brief = false}},
-              .rows = {},
               .sortable = false};
   for (const Compared& one : compared) {
     const std::vector<CertifiedHead> heads = certified_heads(*one.results);

@@ -118,7 +118,6 @@ Section list_of(const std::vector<View>& views, const std::vector<Named>& names)
   Table table{.id = "result-list",
               .title = "Results",
               .columns = {{.name = "result"}, {.name = "date"}, {.name = "sharpmax"}, {.name = "command", .code = true}},
-              .rows = {},
               .sortable = false};
   for (std::size_t i = 0; i < views.size(); ++i) {
     const auto fact = [&](const char* name) {

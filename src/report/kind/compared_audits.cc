@@ -27,19 +27,18 @@ std::size_t place_of(const Json& attention, double n) {
 Section median_section(std::span<const Compared> audits) {
   Choice choice{"Statistic", Choice::Style::select, 0, "", {}};
   for (const auto& [title, field] : kMedians) {
-    Chart chart{.title = fmt::format("The median head: {}", title), .subtitle = "Medians over heads of the medians over rows.",
-                .across = {}, .up = {}, .curves = {}, .id = "compared-medians-chart"};
+    Chart chart{.title = fmt::format("The median head: {}", title), .subtitle = "Medians over heads of the medians over rows.", .id = "compared-medians-chart"};
     std::vector<double> lengths;
     double most = 0.0;
     for (const Compared& one : audits) {
       const Json& attention = one.results->at("attention");
       const Json& medians = attention.at("median_over_heads");
       if (!medians.contains(field)) continue;
-      Curve curve{.name = one.named.own, .look = one.named.look, .points = {}};
+      Curve curve{.name = one.named.own, .look = one.named.look};
       const std::vector<double> own = numbers_in(attention.at("lengths"));
       for (std::size_t i = 0; i < own.size(); ++i)
         if (const auto value = value_at(medians.at(field), i)) {
-          curve.points.push_back({own[i], *value, {}, {}});
+          curve.points.push_back({own[i], *value});
           lengths.push_back(own[i]);
           most = std::max(most, *value);
         }
@@ -106,7 +105,7 @@ std::vector<HeadLayer> difference_layers(const Pair& pair, const char* title, co
 
 Heads difference_heads(const Pair& pair) {
   const std::string one = pair.first->named.own, other = pair.second->named.own;
-  Heads made{.id = "compared-head", .title = fmt::format("{} less {}", other, one), .lengths = pair.lengths, .heads = {}, .layers = {}};
+  Heads made{.id = "compared-head", .title = fmt::format("{} less {}", other, one), .lengths = pair.lengths};
   for (const auto& [a, b] : pair.heads)
     made.heads.push_back({a->at("layer").get<double>(), a->at("head").get<double>(), fmt::format("{} → {}", text_at(*a, "kind"), text_at(*b, "kind"))});
   made.words = "{kind}";
@@ -134,7 +133,6 @@ Table changed_table(const Pair& pair, Heads& heads) {
                           {.name = fmt::format("{} {}, {}", heads.layers[0].name, at, pair.first->named.number), .format = fixed_to(3)},
                           {.name = fmt::format("{} {}, {}", heads.layers[0].name, at, pair.second->named.number), .format = fixed_to(3)},
                           {.name = "difference", .format = signed_to(3)}},
-              .rows = {},
               .tall = true};
   std::vector<std::size_t> order(heads.heads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -196,7 +194,6 @@ void compare_audits(View& view, std::span<const Compared> compared) {
   Table table{.id = "compared-audits",
               .title = fmt::format("At {} tokens, medians over heads", count(n)),
               .columns = {{.name = "result"}, {.name = "blunt heads", .format = kHeadCount}},
-              .rows = {},
               .sortable = false};
   for (const auto& [title, field] : kMedians) table.columns.push_back({.name = title, .format = fixed_to(3)});
   std::string each;

@@ -21,9 +21,6 @@ std::optional<double> published_lost(const Json& results) {
 Chart lost_chart(std::span<const Compared> compared, const std::vector<Bounds>& bounds) {
   Chart chart{.title = fmt::format("The number of keys from which none can have {}", bounds[0].weight_words()),
               .subtitle = "Against how far scores may lie apart. Dashed: theorem 2.2 as published.",
-              .across = {},
-              .up = {},
-              .curves = {},
               .id = "compared-lost",
               .figure = "lost"};
   std::vector<std::string> names;
@@ -32,15 +29,14 @@ Chart lost_chart(std::span<const Compared> compared, const std::vector<Bounds>& 
   const std::vector<Look> looks = looks_of(names);
   chart.curves.push_back({.name = "softmax, published",
                           .look = {Paint::vermillion, kDashed},
-                          .points = {},
                           .marker = Marker::none,
                           .format = kKeys});
   for (std::size_t i = 0; i < names.size(); ++i)
-    chart.curves.push_back({.name = names[i], .look = looks[i], .points = {}, .format = kKeys, .code = true});
+    chart.curves.push_back({.name = names[i], .look = looks[i], .format = kKeys, .code = true});
   std::vector<double> spreads, values{1.0};
   const auto add = [&](Curve& curve, double spread, const std::optional<double>& value) {
     if (!value) return;
-    curve.points.push_back({spread, *value, {}, {}});
+    curve.points.push_back({spread, *value});
     values.push_back(*value);
   };
   for (std::size_t i = 0; i < bounds.size(); ++i) {
@@ -72,7 +68,6 @@ void compare_bounds(View& view, std::span<const Compared> compared) {
   Table table{.id = "compared-bounds",
               .title = "Bounds",
               .columns = {{.name = "result"}, {.name = "spread", .format = fixed_to(2)}, {.name = "β", .format = fixed_to(2)}},
-              .rows = {},
               .sortable = false};
   for (const double n : common) table.columns.push_back({.name = "most weight at " + short_count(n), .format = kWeight});
   table.columns.push_back({.name = "weight", .format = fixed_to(2)});

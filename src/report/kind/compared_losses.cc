@@ -104,7 +104,7 @@ std::vector<double> ends_of(std::span<const Compared> runs) {
 }
 
 Chart begun_chart(const char* id, const char* title, const char* subtitle, const std::vector<double>& ends) {
-  return {.title = title, .subtitle = subtitle, .across = counts_axis(kTokensBefore, "up to", ends), .up = {}, .curves = {}, .id = id};
+  return {.title = title, .subtitle = subtitle, .across = counts_axis(kTokensBefore, "up to", ends), .id = id};
 }
 
 Section losses_section(std::span<const Compared> runs, const std::vector<double>& ends) {
@@ -112,7 +112,7 @@ Section losses_section(std::span<const Compared> runs, const std::vector<double>
                             "Nats per token, by how many tokens stand before it. Bands are 95\u00a0% intervals.", ends);
   chart.figure = "by-position";
   for (const Compared& run : runs) {
-    Curve curve{.name = run.named.own, .look = run.named.look, .points = {}};
+    Curve curve{.name = run.named.own, .look = run.named.look};
     for (const double to : ends)
       if (const Json* bucket = bucket_at(*run.results, to))
         if (const auto loss = number_at(*bucket, "loss"))
@@ -129,7 +129,6 @@ Table change_table(std::span<const Compared> runs, const std::vector<double>& en
   Table table{.id = "compared-loss-table",
               .title = "Losses of the runs",
               .columns = {{.name = "tokens before"}},
-              .rows = {},
               .sortable = false};
   for (const Compared& run : runs) table.columns.push_back({.name = run.named.own, .format = fixed_to(4)});
   for (const Compared& run : runs.subspan(1)) {
@@ -167,11 +166,11 @@ Table change_table(std::span<const Compared> runs, const std::vector<double>& en
 Section changes_section(std::span<const Compared> runs, const std::vector<double>& ends) {
   Chart chart = begun_chart("compared-changes", "Change of loss",
                             "Against the first run, nats per token: below 0 is better. Bands are 95\u00a0% intervals.", ends);
-  chart.reference = Reference{.name = "no change", .points = {}};
-  for (const double to : ends) chart.reference->points.push_back({to, 0.0, {}, {}});
-  Curve none{.name = {}, .look = {}, .points = {{ends.front(), 0.0, {}, {}}}};
+  chart.reference = Reference{.name = "no change"};
+  for (const double to : ends) chart.reference->points.push_back({to, 0.0});
+  Curve none{.points = {{ends.front(), 0.0, {}, {}}}};
   for (const Compared& run : runs.subspan(1)) {
-    Curve curve{.name = run.named.own, .look = run.named.look, .points = {}, .format = signed_to(4)};
+    Curve curve{.name = run.named.own, .look = run.named.look, .format = signed_to(4)};
     for (const double to : ends) {
       const Json *a = bucket_at(*runs[0].results, to), *b = bucket_at(*run.results, to);
       if (!a || !b) continue;

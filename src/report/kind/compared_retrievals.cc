@@ -28,7 +28,7 @@ void compare_retrievals(View& view, std::span<const Compared> compared) {
   Choice choice{"Normalizer", Choice::Style::select, plain == names.end() ? 0 : static_cast<std::size_t>(plain - names.begin()), "", {}};
   for (const std::string& name : names) {
     Chart chart{.title = "Accuracy of the runs, " + name, .subtitle = "The first training of each. Bands are 95\u00a0% intervals.",
-                .across = counts_axis("items in the set", "n", sizes), .up = share_axis("accuracy"), .curves = {}, .id = "compared-accuracy-chart"};
+                .across = counts_axis("items in the set", "n", sizes), .up = share_axis("accuracy"), .id = "compared-accuracy-chart"};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].arms().empty() || !holds(runs[i].normalizers(), name)) continue;
       Curve curve = accuracy_curve(runs[i], runs[i].arms()[0], name);
@@ -44,8 +44,7 @@ void compare_retrievals(View& view, std::span<const Compared> compared) {
   for (const RetrievalRows& run : runs) std::erase_if(common, [&](double n) { return !holds(run.sizes(), n); });
   if (common.empty()) return;
   const double n = common.back();
-  Table table{.id = "compared-table", .title = "Accuracy of the runs", .columns = {{.name = "training", .code = true}, {.name = "normalizer", .code = true}},
-              .rows = {}, .tall = true};
+  Table table{.id = "compared-table", .title = "Accuracy of the runs", .columns = {{.name = "training", .code = true}, {.name = "normalizer", .code = true}}, .tall = true};
   for (const Compared& one : compared) table.columns.push_back({.name = one.named.own, .format = Format{Format::percent}});
   for (std::size_t i = 1; i < compared.size(); ++i)
     table.columns.push_back({.name = fmt::format("{} less {}, points", compared[i].named.number, compared[0].named.number), .format = {Format::points}});

@@ -107,14 +107,14 @@ void add_needle_tiles(View& view, const Needle& needle) {
 }
 
 Chart needle_chart(const Needle& needle, std::optional<double> NeedleRow::*field, Format format) {
-  Chart chart{.title = {}, .subtitle = {}, .across = counts_axis("keys n", "n", needle.sizes), .up = {}, .curves = {}, .share = "normalizers", .every_curve = true};
+  Chart chart{.across = counts_axis("keys n", "n", needle.sizes), .share = "normalizers", .every_curve = true};
   std::vector<std::string> names;
   for (const NeedleLine& line : needle.lines) names.push_back(line.name);
   const auto first = shown_first(names, {"softmax", "adaptive", "entropy_target", "entmax15", "hard"});
   for (const NeedleLine& line : needle.lines) {
-    Curve curve{.name = line.name, .look = line.look, .points = {}, .format = format, .code = true, .first = holds(first, line.name)};
+    Curve curve{.name = line.name, .look = line.look, .format = format, .code = true, .first = holds(first, line.name)};
     for (const NeedleRow& row : line.rows)
-      if (row.*field) curve.points.push_back({row.n, *(row.*field), {}, {}});
+      if (row.*field) curve.points.push_back({row.n, *(row.*field)});
     if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
   }
   return chart;
@@ -127,8 +127,8 @@ Section share_section(const Json& results, const Needle& needle) {
   chart.subtitle = fmt::format("Its score is {}; the scores of all others are drawn with mean 0 and deviation 1.",
                                plain_number(results.at("gap").get<double>()));
   chart.up = share_axis("share of the weight");
-  chart.reference = Reference{.name = "one half", .points = {}};
-  for (const double n : needle.sizes) chart.reference->points.push_back({n, 0.5, {}, {}});
+  chart.reference = Reference{.name = "one half"};
+  for (const double n : needle.sizes) chart.reference->points.push_back({n, 0.5});
   return {"share", "The needle’s share",
           "How much of the row’s weight the one needle gets: its score stays, only the number of keys grows.", {{std::move(chart)}}};
 }
@@ -142,8 +142,8 @@ Section entropy_section(const Needle& needle) {
   for (const Curve& curve : chart.curves)
     for (const Point& point : curve.points) most = std::max(most, point.value);
   chart.up = value_axis("entropy, nats", 0.0, 1.05 * most);
-  chart.reference = Reference{.name = "ln n: equal weights", .points = {}, .rising = true};
-  for (const double n : needle.sizes) chart.reference->points.push_back({n, std::log(n), {}, {}});
+  chart.reference = Reference{.name = "ln n: equal weights", .rising = true};
+  for (const double n : needle.sizes) chart.reference->points.push_back({n, std::log(n)});
   return {"entropy", "Entropy",
           "Of the whole row, in nats: 0 is all weight on one key, ln n an equal share for each. Normalizers as chosen above.",
           {{std::move(chart)}}};
@@ -151,12 +151,11 @@ Section entropy_section(const Needle& needle) {
 
 Section falls_section(const Needle& needle) {
   Table table{.id = "all-falls",
-              .title = "Who holds, who lets go",
+              .title = "Which keep the needle, which lose it",
               .columns = {{.name = "normalizer", .code = true},
                           {.name = "below half at", .format = {Format::count}},
                           {.name = "share among " + short_count(needle.sizes.back()), .format = {Format::percent}},
                           {.name = "from none to all", .csv = false, .bar = true, .mark = 0.5}},
-              .rows = {},
               .sortable = false};
   for (const NeedleLine& line : needle.lines) {
     Cell bar(line.rows.back().share);
@@ -164,7 +163,7 @@ Section falls_section(const Needle& needle) {
     table.rows.push_back({line.name, line.fall ? Cell(line.fall->n) : Cell(std::nullopt, "not here"), line.rows.back().share,
                           std::move(bar)});
   }
-  return {"falls", "Who holds, who lets go",
+  return {"falls", "Which keep the needle, which lose it",
           fmt::format("Where the needle first has less than half of the weight, and what it has among {} keys.",
                       count(needle.sizes.back())),
           {{std::move(table)}}};
@@ -172,7 +171,7 @@ Section falls_section(const Needle& needle) {
 
 // For a terminal: a line per normalizer, a column per size; a bar marks where the needle falls below half.
 Section needle_by_size(const Needle& needle, const char* corner, std::optional<double> NeedleRow::*field, Format format, bool falls) {
-  Table table{.id = corner, .title = corner, .columns = {{.name = corner}}, .rows = {}};
+  Table table{.id = corner, .title = corner, .columns = {{.name = corner}}};
   for (const double n : needle.sizes) table.columns.push_back({.name = short_count(n), .format = format});
   for (const NeedleLine& line : needle.lines) {
     std::vector<Cell> cells{line.name};
@@ -202,7 +201,7 @@ std::vector<double> needle_row(double gap) {
 }
 
 Section needle_numbers(const Json& results) {
-  Table table = fields_table({.id = "all-rows", .title = "All numbers", .columns = {}, .rows = {}, .tall = true}, results.at("rows"),
+  Table table = fields_table({.id = "all-rows", .title = "All numbers", .tall = true}, results.at("rows"),
                              {{"normalizer", {.name = "normalizer", .code = true}}, {"n", {.name = "n", .format = {Format::count}}},
                               {"needle_share", {.name = "needle’s share", .format = {Format::percent}}}, {"entropy", {.name = "entropy", .format = fixed_to(3)}},
                               {"effective_support", {.name = "effective support", .format = fixed_to(1), .spare = 3}},

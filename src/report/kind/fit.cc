@@ -74,17 +74,16 @@ Section fit_accuracy(const Json& results) {
   Section section{"accuracy", "Right answers on other sets", "Share of sets whose class is named, with 95\u00a0% intervals.", {}};
   if (sizes.empty()) return section;
   Chart chart{.title = "Right answers on sets that were not fitted", .subtitle = "Bands are 95\u00a0% intervals.", .across = counts_axis("items in the set", "n", sizes),
-              .up = share_axis("accuracy"), .curves = {}, .id = "accuracy-chart", .figure = "accuracy"};
+              .up = share_axis("accuracy"), .id = "accuracy-chart", .figure = "accuracy"};
   Table table{.id = "all-rows",
               .title = "All numbers",
               .columns = {{.name = "rule"}, {.name = "n", .format = kFitCount}, {.name = "sets", .format = kFitCount}, {.name = "accuracy", .format = kFitShare},
                           {.name = "low", .format = kFitShare}, {.name = "high", .format = kFitShare}, {.name = "entropy", .format = fixed_to(3)},
                           {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)},
                           {.name = "temperature β", .format = fixed_to(3)}},
-              .rows = {},
               .tall = true};
   for (const Rule& rule : kRules) {
-    Curve curve{.name = rule.name, .look = {rule.paint, ""}, .points = {}, .format = kFitShare};
+    Curve curve{.name = rule.name, .look = {rule.paint, ""}, .format = kFitShare};
     for (const double n : sizes) {
       const Json* one = measured_at(results, n, rule.id);
       if (!one) continue;
@@ -103,22 +102,21 @@ Section fit_temperatures(const Json& results) {
   constexpr std::tuple<const char*, const char*, Paint> kCurves[] = {
       {"published", "published", Paint::purple}, {"refitted", "refitted", Paint::blue}, {"mean_beta", "best", Paint::vermillion}};
   constexpr double kMostShown = 16.0;  // a polynomial may shoot off between points
-  Chart chart{.title = "Best temperatures by entropy, and the fit", .subtitle = "β = 1/temperature of least loss over sets that softmax gets wrong, by their entropy.",
-              .across = {}, .up = {}, .curves = {}, .id = "temperature-chart", .figure = "entropy"};
+  Chart chart{.title = "Best temperatures by entropy, and the fit", .subtitle = "β = 1/temperature of least loss over sets that softmax gets wrong, by their entropy.", .id = "temperature-chart", .figure = "entropy"};
   double widest = 1.0, most = 1.0;
   for (const auto& [field, name, paint] : kCurves) {
-    Curve curve{.name = name, .look = {paint, ""}, .points = {}, .marker = std::string_view(field) == "mean_beta" ? Marker::large_dot : Marker::none};
+    Curve curve{.name = name, .look = {paint, ""}, .marker = std::string_view(field) == "mean_beta" ? Marker::large_dot : Marker::none};
     for (const Json& bin : results.at("bins")) {
       const double low = bin.at("entropy").at(0).get<double>(), high = bin.at("entropy").at(1).get<double>();
       const auto beta = number_at(bin, field);
       widest = std::max(widest, high);
       if (!beta || *beta > kMostShown) continue;
-      curve.points.push_back({0.5 * (low + high), *beta, {}, {}});
+      curve.points.push_back({0.5 * (low + high), *beta});
       most = std::max(most, *beta);
     }
     if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
   }
-  Table table = fields_table({.id = "all-bins", .title = "Best temperatures by entropy", .columns = {}, .rows = {}, .sortable = false}, results.at("bins"),
+  Table table = fields_table({.id = "all-bins", .title = "Best temperatures by entropy", .sortable = false}, results.at("bins"),
                              {{"points", {.name = "sets", .format = kFitCount}},
                               {"mean_beta", {.name = "best β", .format = fixed_to(3), .meaning = "mean of the β of least loss"}},
                               {"refitted", {.name = "refitted", .format = fixed_to(3)}}, {"published", {.name = "published", .format = fixed_to(3)}},
@@ -176,7 +174,7 @@ Section fit_where(const Json& results) {
 
 // For a terminal: a line per size, a column per rule, in per cent.
 Section fit_compared(const Json& results) {
-  Table table{.id = "compared", .title = "Right answers", .columns = {{.name = "items", .format = {Format::short_count}}}, .rows = {}};
+  Table table{.id = "compared", .title = "Right answers", .columns = {{.name = "items", .format = {Format::short_count}}}};
   for (const Rule& rule : kRules) table.columns.push_back({.name = rule.id, .format = kFitShare});
   const auto hundredths = [](const Json& one, const char* field) {
     const auto share = number_at(one, field);
@@ -199,7 +197,7 @@ Section fit_compared(const Json& results) {
 
 Section fit_counts(const Json& results) {
   return {"counts", "Sets looked at", "The fit is over sets that the head gets wrong under softmax.",
-          {{fields_table({.id = "all-counts", .title = "Sets looked at", .columns = {}, .rows = {}, .sortable = false}, results.at("counts"),
+          {{fields_table({.id = "all-counts", .title = "Sets looked at", .sortable = false}, results.at("counts"),
                          {{"n", {.name = "items", .format = kFitCount}}, {"sets", {.name = "sets", .format = kFitCount}},
                           {"wrong", {.name = "wrong under softmax", .format = kFitCount}}, {"mended", {.name = "of those right at their best", .format = kFitCount}}})}},
           /*brief=*/true};

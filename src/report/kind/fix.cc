@@ -58,11 +58,7 @@ Bars candidate_bars(const std::vector<Candidate>& candidates) {
   Bars bars{.title = "What every candidate costs on text and brings on the task",
             .subtitle = "Held out: the change of the loss in nats per token, with 95\u00a0% intervals, and the share of questions "
                         "answered right.",
-            .described = {},
-            .legend = {},
-            .across = {},
             .beside = {"loss", "right"},
-            .bars = {},
             .mark = 0.0,
             .id = "trials",
             .figure = "trials"};
@@ -104,7 +100,6 @@ Section candidates_section(const Json& results, const std::vector<Candidate>& ca
                           {.name = "loss, to choose by", .format = signed_to(3), .hidden = true},
                           {.name = "right, to choose by", .format = {Format::percent}, .hidden = true},
                           {.name = "p, to choose by", .format = {Format::p}, .hidden = true}},
-              .rows = {},
               .tall = true};
   for (const Candidate& one : candidates) {
     const char* mark = one.chosen ? (leave_it ? "best to choose by" : "use") : one.searched ? "by search" : "";
@@ -139,22 +134,21 @@ std::vector<const Candidate*> judged_of(const std::vector<Candidate>& candidates
 }
 
 Chart before_after_chart(const Candidate& one, double longest, bool figure) {
-  Curve before{.name = "as it is", .look = {Paint::grey, kDashed}, .points = {}, .marker = Marker::ring};
-  Curve after{.name = one.name, .look = {Paint::green, ""}, .points = {}, .code = true};
+  Curve before{.name = "as it is", .look = {Paint::grey, kDashed}, .marker = Marker::ring};
+  Curve after{.name = one.name, .look = {Paint::green, ""}, .code = true};
   std::vector<double> sizes;
   for (const TextChange& part : one.held_out->by_position) {
     if (!part.plain || !part.change) continue;
     const double at = std::min(part.to, longest);
     sizes.push_back(at);
-    before.points.push_back({at, *part.plain, {}, {}});
-    after.points.push_back({at, *part.plain + *part.change, {}, {}});
+    before.points.push_back({at, *part.plain});
+    after.points.push_back({at, *part.plain + *part.change});
     if (part.low && part.high) after.points.back().low = *part.plain + *part.low, after.points.back().high = *part.plain + *part.high;
   }
   Chart chart{.title = "Loss by position, before and after",
               .subtitle = "Held-out text, nats per token, by how many tokens stand before it. The band is the 95\u00a0% interval of "
                           "the change, token by token.",
               .across = counts_axis(kTokensBefore, "up to", sizes),
-              .up = {},
               .curves = {std::move(before), std::move(after)},
               .id = "by-position-chart",
               .figure = figure ? "by-position" : ""};
@@ -171,7 +165,6 @@ Table position_table(const Candidate& one) {
                           {.name = "change", .format = signed_to(4)},
                           {.name = "95 % from", .format = signed_to(4)},
                           {.name = "to", .format = signed_to(4)}},
-              .rows = {},
               .sortable = false};
   for (const TextChange& part : one.held_out->by_position)
     table.rows.push_back({Cell(part.from, fmt::format("{}–{}", count(part.from), count(part.to))), part.tokens, part.plain,
@@ -203,12 +196,8 @@ Section length_section(const std::vector<const Candidate*>& judged) {
   if (judged[0]->chosen) {
     Bars bars{.title = "Right answers, before and after",
               .subtitle = "Held-out questions, by the length of the question in tokens.",
-              .described = {},
-              .legend = {},
               .across = share_axis("share of questions answered right"),
               .beside = {"right", "of"},
-              .bars = {},
-              .mark = {},
               .id = "by-length-bars",
               .figure = "by-length"};
     for (const AnswerFlips& at : lengths) {
@@ -224,7 +213,7 @@ Section length_section(const std::vector<const Candidate*>& judged) {
     }
     section.items.push_back({std::move(bars)});
   }
-  Table table{.id = "all-lengths", .title = "Right answers by length", .columns = {{.name = "candidate", .code = true}}, .rows = {},
+  Table table{.id = "all-lengths", .title = "Right answers by length", .columns = {{.name = "candidate", .code = true}},
               .sortable = false};
   std::vector<Cell> plain{"as it is"};
   for (const AnswerFlips& at : lengths) {
@@ -270,8 +259,8 @@ Section heads_section(const Json& results, const std::vector<Candidate>& candida
   Choice choice{"Candidate", Choice::Style::select, 0, "", {}};
   for (const Candidate& one : candidates) {
     if (!(one.heads > 0.0)) continue;
-    Grid grid{.title = "Heads that " + one.name + " changes", .subtitle = {}, .described = {}, .ramp = {"", "changed"},
-              .unknown = "as it is", .cells = {}, .id = "heads-grid", .kind = Grid::Ramp::mark};
+    Grid grid{.title = "Heads that " + one.name + " changes", .ramp = {"", "changed"},
+              .unknown = "as it is", .id = "heads-grid", .kind = Grid::Ramp::mark};
     for (std::size_t i = 0; i < one.normalizers.size(); ++i) {
       const auto layer = static_cast<double>(static_cast<std::int64_t>(i) / shape.heads);
       const auto head = static_cast<double>(static_cast<std::int64_t>(i) % shape.heads);
@@ -321,7 +310,7 @@ Section llama_section(const Json& answer) {
 
 Section unjudged_section(const Json& results) {
   Table table{.id = "all-rows", .title = "Tried so far",
-              .columns = {{.name = "candidate", .code = true}, {.name = "heads", .format = {Format::count}}}, .rows = {}, .sortable = false};
+              .columns = {{.name = "candidate", .code = true}, {.name = "heads", .format = {Format::count}}}, .sortable = false};
   for (const Json& trial : results.at("trials")) table.rows.push_back({text_at(trial, "rule"), number_at(trial, "heads")});
   return {"numbers", "Tried so far", "", {{std::move(table)}}, /*brief=*/true};
 }

@@ -122,7 +122,6 @@ void compare_fixes(View& view, std::span<const Compared> compared) {
                           {.name = "questions right", .format = {Format::count}},
                           {.name = "right without it", .format = {Format::count}},
                           {.name = "verdict", .brief = false}},
-              .rows = {},
               .sortable = false};
   for (const Compared& one : compared) {
     const Json& results = *one.results;

@@ -78,7 +78,6 @@ Section types_section(const Json& results) {
                           {.name = "size", .format = kBytes},
                           {.name = "share", .format = {Format::percent}},
                           {.name = "of all bytes", .csv = false, .bar = true}},
-              .rows = {},
               .sortable = false};
   double tensors = 0.0, elements = 0.0, bytes = 0.0;
   for (const Json& type : results.at("types")) {
@@ -123,7 +122,6 @@ Section tensors_section(const Json& results) {
   Table every{.id = "every-tensor",
               .title = "Every tensor",
               .columns = {{.name = "tensor"}, {.name = "type"}, {.name = "shape"}, {.name = "size", .format = kBytes}},
-              .rows = {},
               .tall = true,
               .brief_rows = 0};
   for (const Json& tensor : results.at("tensors")) {
@@ -138,8 +136,7 @@ Section tensors_section(const Json& results) {
   Table table{.id = "all-tensors",
               .title = "Tensors",
               .columns = {{.name = "tensor"}, {.name = "tensors", .format = kCount}, {.name = "type"}, {.name = "shape"},
-                          {.name = "size", .format = kBytes}},
-              .rows = {}};
+                          {.name = "size", .format = kBytes}}};
   for (const Key& key : order) {
     const auto& [name, type, shape] = key;
     table.rows.push_back({name, sums[key].tensors, type, shape, sums[key].bytes});
@@ -163,7 +160,7 @@ std::string value_text(const Json& value) {
 }
 
 Section metadata_section(const Json& results) {
-  Table table{.id = "all-metadata", .title = "Metadata", .columns = {{.name = "key"}, {.name = "value"}}, .rows = {}, .tall = true};
+  Table table{.id = "all-metadata", .title = "Metadata", .columns = {{.name = "key"}, {.name = "value"}}, .tall = true};
   for (const Json& entry : results.at("metadata")) table.rows.push_back({text_at(entry, "key"), value_text(entry.at("value"))});
   return {"metadata", "Metadata", "The format’s own; long values are cut.", {{std::move(table), 2, "metadata"}}, /*brief=*/true};
 }
@@ -178,7 +175,7 @@ Words check_sentence(const Json& check) {
 
 Section check_section(const Json& check) {
   return {"check", "Weights that are not finite", "",
-          {{fields_table({.id = "bad-tensors", .title = "Tensors with weights that are not finite", .columns = {}, .rows = {}}, check.at("bad"),
+          {{fields_table({.id = "bad-tensors", .title = "Tensors with weights that are not finite"}, check.at("bad"),
                          {{"name", {.name = "tensor"}}, {"nan", {.name = "NaN", .format = kCount}}, {"infinite", {.name = "infinite", .format = kCount}},
                           {"first", {.name = "first at", .format = kCount}}})}},
           /*brief=*/true};

@@ -72,7 +72,7 @@ void add_tiles(View& view, const Json& results, const LossBucket& all, const std
 
 // A curve of one run: a bucket stands where it ends, at most at the length of a chunk.
 Curve loss_curve(const Json& results, std::string name, Look look) {
-  Curve curve{.name = std::move(name), .look = look, .points = {}};
+  Curve curve{.name = std::move(name), .look = look};
   const Json& settings = results.at("settings");
   const double longest =
       settings.contains("length") ? settings.at("length").get<double>() : std::numeric_limits<double>::infinity();
@@ -102,8 +102,8 @@ Section position_section(const Json& results, const LossBucket& all) {
                          ": " + file_name(text_at(model, "file")));
   chart.curves[0].code = true;
   if (all.loss) {
-    chart.reference = Reference{.name = "all tokens", .points = {}};
-    for (const Point& point : chart.curves[0].points) chart.reference->points.push_back({point.at, *all.loss, {}, {}});
+    chart.reference = Reference{.name = "all tokens"};
+    for (const Point& point : chart.curves[0].points) chart.reference->points.push_back({point.at, *all.loss});
   }
   if (chart.curves[0].points.size() < 2)
     section.items.push_back({Note{"Chunks are too short to tell positions apart; a greater --length does."}});
@@ -128,8 +128,7 @@ Section numbers_section(const std::vector<LossBucket>& buckets, const LossBucket
                           {.name = "95 % interval", .csv = false},
                           {.name = "low", .format = fixed_to(4), .hidden = true},
                           {.name = "high", .format = fixed_to(4), .hidden = true},
-                          {.name = "perplexity", .format = fixed_to(2)}},
-              .rows = {}};
+                          {.name = "perplexity", .format = fixed_to(2)}}};
   for (const LossBucket& bucket : buckets)
     table.rows.push_back(bucket_row(bucket, Cell(bucket.from, range_text(bucket.from, bucket.to)), bucket.from));
   table.rows.push_back(bucket_row(all, Cell(-1.0, "all"), 0.0));
@@ -146,7 +145,6 @@ Section chunks_section(const Json& results) {
                           {.name = "loss", .format = fixed_to(4)},
                           {.name = "first guess right", .format = {Format::percent}},
                           {.name = "of the largest", .csv = false, .bar = true}},
-              .rows = {},
               .tall = true};
   double most = 1e-9;
   for (const Json& chunk : results.at("chunks")) {

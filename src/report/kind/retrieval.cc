@@ -111,7 +111,7 @@ Section two_by_two_section(const RetrievalRows& rows) {
   if (chart.curves.empty()) return section;
   chart.id = chart.figure = "two-by-two";
   const std::string arms[] = {*rows.paper_arm(), *rows.our_arm()}, rules[] = {*rows.member("softmax"), *rows.member("entropy_target")};
-  Table table{.id = "all-four", .title = "Right, by size", .columns = {{.name = "items", .format = kCount}}, .rows = {}, .sortable = false};
+  Table table{.id = "all-four", .title = "Right, by size", .columns = {{.name = "items", .format = kCount}}, .sortable = false};
   for (const std::string& arm : arms)
     for (const std::string& rule : rules)
       table.columns.push_back({.name = fmt::format("{}, {}", arm, family_of(rule)), .format = kShare});
@@ -174,14 +174,13 @@ Section failure_section(const RetrievalRows& rows, const Story& story) {
 
 // For a terminal: right answers by size, and why at the largest two.
 Section arm_section(const RetrievalRows& rows, const std::string& arm) {
-  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}, .rows = {}};
+  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}};
   for (const double n : rows.sizes()) right.columns.push_back({.name = short_count(n), .format = kShare});
   Table why{.id = "why",
             .title = "Why",
             .columns = {{.name = "why"}, {.name = "items"}, {.name = "right", .format = kShare}, {.name = "first", .format = kShare},
                         {.name = "hard", .format = kShare}, {.name = "nats", .format = fixed_to(3)}, {.name = "peak", .format = fixed_to(3)},
-                        {.name = "on it", .format = fixed_to(3)}},
-            .rows = {}};
+                        {.name = "on it", .format = fixed_to(3)}}};
   for (const std::string& name : rows.normalizers()) {
     std::vector<Cell> cells{name};
     for (const double n : rows.sizes()) {
@@ -218,7 +217,7 @@ Section published_section(const RetrievalRows& rows) {
   Section section{"published", "Beside the published table",
                   "Accuracy as paper A reports it, and ours. The p value is of a two-sided paired t-test over seeds.", {}, /*brief=*/true};
   if (!arm || families.empty() || sizes.empty()) return section;
-  Table table{.id = "all-published", .title = "Published and ours", .columns = {{.name = "items", .format = kCount}}, .rows = {}, .sortable = false};
+  Table table{.id = "all-published", .title = "Published and ours", .columns = {{.name = "items", .format = kCount}}, .sortable = false};
   for (const std::string& family : families) {
     table.columns.push_back({.name = family + ", paper A", .format = kShare});
     table.columns.push_back({.name = family + ", ours", .format = kShare});
@@ -258,7 +257,7 @@ Section maps_section(const RetrievalRows& rows) {
 
 // How each arm was trained.
 Section head_training_section(const Json& results) {
-  Table table{.id = "all-trainings", .title = "How each arm was trained", .columns = {{.name = "setting"}}, .rows = {}, .sortable = false};
+  Table table{.id = "all-trainings", .title = "How each arm was trained", .columns = {{.name = "setting"}}, .sortable = false};
   std::vector<std::string> names;
   for (const Json& arm : results.at("arms")) {
     table.columns.push_back({.name = text_at(arm, "name"), .code = true});

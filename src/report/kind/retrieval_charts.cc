@@ -87,7 +87,7 @@ double RetrievalRows::largest_trained() const {
 }
 
 Curve accuracy_curve(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
-  Curve curve{.name = normalizer, .look = rows.look(normalizer), .points = {}, .format = {Format::percent}, .code = true};
+  Curve curve{.name = normalizer, .look = rows.look(normalizer), .format = {Format::percent}, .code = true};
   for (const Json* row : rows.rows(arm, normalizer))
     if (const auto value = number_at(*row, "accuracy"))
       curve.points.push_back({size_at(*row, "n"), *value, number_at(*row, "accuracy_low"), number_at(*row, "accuracy_high")});
@@ -95,9 +95,9 @@ Curve accuracy_curve(const RetrievalRows& rows, const std::string& arm, const st
 }
 
 Curve entropy_curve(const RetrievalRows& rows, const std::string& arm, const std::string& normalizer) {
-  Curve curve{.name = normalizer, .look = rows.look(normalizer), .points = {}, .format = fixed_to(2), .code = true};
+  Curve curve{.name = normalizer, .look = rows.look(normalizer), .format = fixed_to(2), .code = true};
   for (const Json* row : rows.rows(arm, normalizer))
-    if (const auto value = number_at(*row, "entropy")) curve.points.push_back({size_at(*row, "n"), *value, {}, {}});
+    if (const auto value = number_at(*row, "entropy")) curve.points.push_back({size_at(*row, "n"), *value});
   return curve;
 }
 
@@ -116,8 +116,8 @@ std::vector<std::string> in_order(const RetrievalRows& rows) {
 }
 
 Reference chance_line(const RetrievalRows& rows) {
-  Reference line{.name = "chance", .points = {}};
-  for (const double n : rows.sizes()) line.points.push_back({n, rows.chance(), {}, {}});
+  Reference line{.name = "chance"};
+  for (const double n : rows.sizes()) line.points.push_back({n, rows.chance()});
   return line;
 }
 
@@ -132,14 +132,13 @@ void add_published(Chart& chart, const RetrievalRows& rows) {
     if (!normalizer) continue;
     Curve curve{.name = family + ", published",
                 .look = {rows.look(*normalizer).paint, kDotted},
-                .points = {},
                 .marker = Marker::ring,
                 .format = {Format::percent},
                 .of = *normalizer};
     for (const Json& point : results.at("published")) {
       const double n = point.at("n").get<double>();
       if (point.at("normalizer") != family || !holds(rows.sizes(), n)) continue;
-      curve.points.push_back({n, point.at("accuracy").get<double>(), {}, {}});
+      curve.points.push_back({n, point.at("accuracy").get<double>()});
     }
     std::sort(curve.points.begin(), curve.points.end(),
               [](const Point& a, const Point& b) { return a.at < b.at; });
@@ -158,7 +157,6 @@ Chart accuracy_chart(const RetrievalRows& rows, const std::string& arm) {
                               count(rows.largest_trained())),
       .across = items_axis(rows),
       .up = share_axis("accuracy"),
-      .curves = {},
       .reference = chance_line(rows),
       .share = "normalizers"};
   add_published(chart, rows);
@@ -177,9 +175,7 @@ Chart entropy_chart(const RetrievalRows& rows, const std::string& arm) {
       .subtitle =
           "The mean entropy of the weights: 0 is all weight on one item, ln n an equal share for each.",
       .across = items_axis(rows),
-      .up = {},
-      .curves = {},
-      .reference = Reference{.name = "ln n: equal weights", .points = {}, .rising = true},
+      .reference = Reference{.name = "ln n: equal weights", .rising = true},
       .share = "normalizers"};
   const std::vector<std::string> first = rows.main_normalizers();
   double most = chart.across.high > 1.0 ? std::log(chart.across.high) : 1.0;
@@ -190,7 +186,7 @@ Chart entropy_chart(const RetrievalRows& rows, const std::string& arm) {
   }
   chart.up = value_axis("entropy, nats", 0.0, 1.05 * most);
   for (const double n : rows.sizes())
-    if (n > 0.0) chart.reference->points.push_back({n, std::log(n), {}, {}});
+    if (n > 0.0) chart.reference->points.push_back({n, std::log(n)});
   return chart;
 }
 
@@ -203,7 +199,6 @@ Chart two_by_two_chart(const RetrievalRows& rows) {
           "dashed: the paper’s training.",
       .across = items_axis(rows),
       .up = share_axis("accuracy"),
-      .curves = {},
       .reference = chance_line(rows)};
   const auto paper = rows.paper_arm(), ours = rows.our_arm();
   const auto plain = rows.member("softmax"), sharp = rows.member("entropy_target");

@@ -102,7 +102,6 @@ Section rows_section(const Json& results, const std::map<MeasuredKey, Measured>&
                           {.name = "hard right", .format = kPercent},
                           {.name = "largest weight", .format = fixed_to(3)},
                           {.name = "its bound", .format = fixed_to(3)}},
-              .rows = {},
               .tall = true};
   for (const Json& row : results.at("summary")) {
     const auto found = measured.find(measured_key(row));

@@ -46,7 +46,7 @@ void add_outcomes(Bars& bars, const std::map<double, Outcomes>& by_size) {
   for (std::size_t k = 0; k < kinds; ++k) bars.legend.push_back({kOutcomes[k].name, Entry::Sample::box, {kOutcomes[k].paint, ""}});
   for (const auto& [n, counts] : by_size) {
     if (!(counts.all > 0.0)) continue;
-    Bar bar{.name = "n = " + count(n), .pieces = {}, .beside = {}};
+    Bar bar{.name = "n = " + count(n)};
     for (std::size_t k = 0; k < kinds; ++k) bar.pieces.push_back({counts.of[k] / counts.all, kOutcomes[k].paint});
     bar.beside.push_back(percent((counts.of[0] + counts.of[1]) / counts.all));
     for (std::size_t k = 2; k < kinds; ++k) bar.beside.push_back(percent(counts.of[k] / counts.all));
@@ -64,12 +64,7 @@ Bars failure_bars(const RetrievalRows& rows, const std::string& arm, const std::
   Bars bars{.title = fmt::format("Why it fails: {}, {} training", normalizer, arm),
             .subtitle = "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, weight "
                         "was dispersed; where both are wrong, the scores rank a wrong item first.",
-            .described = {},
-            .legend = {},
-            .across = share_axis("share of sets"),
-            .beside = {},
-            .bars = {},
-            .mark = {}};
+            .across = share_axis("share of sets")};
   add_outcomes(bars, by_size);
   return bars;
 }
@@ -101,7 +96,7 @@ std::vector<std::pair<Pair, std::vector<const Json*>>> lines_of(const Json& resu
 }
 
 Panel panel_of(const Json& map) {
-  Panel panel{.name = short_count(map.at("n").get<double>()), .below = {}, .weights = {}};
+  Panel panel{.name = short_count(map.at("n").get<double>())};
   double on_largest = 0.0;
   bool whole = true;
   for (const Json& set : map.at("weights")) {
@@ -119,7 +114,7 @@ Panel panel_of(const Json& map) {
 }
 
 PanelLine panel_line(const Pair& pair, const std::vector<const Json*>& maps) {
-  PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second), .panels = {}};
+  PanelLine line{.name = fmt::format("{} training, {}", pair.first, pair.second)};
   for (const Json* map : maps) line.panels.push_back(panel_of(*map));
   return line;
 }
@@ -136,7 +131,6 @@ HeatMaps heat_maps_of(const RetrievalRows& rows) {
   HeatMaps maps{.title = "Where the weight goes: each line a set, its largest item at the right",
                 .subtitle = "One panel is one size n. Below: the mean weight on the largest item, over the sets shown.",
                 .ramp = {"weight 0", "1, by its square root"},
-                .lines = {},
                 .id = "heat-maps",
                 .figure = "heat-maps"};
   std::size_t told = 0;

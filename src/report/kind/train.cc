@@ -174,14 +174,13 @@ Section arm_section(const TrainRows& rows, const ArmTask& panel) {
   constexpr std::size_t kMostSizes = 7;
   std::vector<double> sizes = rows.sizes();
   while (sizes.size() > kMostSizes) sizes.erase(sizes.begin() + 1);
-  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}, .rows = {}};
+  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}};
   for (const double n : sizes) right.columns.push_back({.name = short_count(n), .format = kShare});
   Table why{.id = "why",
             .title = "Why",
             .columns = {{.name = "at " + short_count(sizes.back())}, {.name = "right", .format = kShare}, {.name = "95 % interval"},
                         {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare}, {.name = "binding", .format = kShare},
-                        {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}},
-            .rows = {}};
+                        {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}}};
   std::vector<Cell> answers{"answers"};
   for (const double n : sizes) {
     const Json* row = rows.row(panel, rows.rules(panel).front(), n);
@@ -216,7 +215,7 @@ constexpr const char* kWhyNote =
     "though hard attention looks at the right place; averaging: the normalizer is right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
 
 Curve accuracy_curve(const TrainRows& rows, const ArmTask& panel, const Rule& rule) {
-  Curve curve{.name = rule.name(), .look = rows.look(rule), .points = {}, .format = kShare, .code = true};
+  Curve curve{.name = rule.name(), .look = rows.look(rule), .format = kShare, .code = true};
   for (const double n : rows.sizes())
     if (const Json* row = rows.row(panel, rule, n))
       if (const auto value = number_at(*row, "accuracy"))
@@ -232,9 +231,8 @@ Section accuracy_section(const TrainRows& rows) {
                                         rows.task(), count(rows.trained()), training_words(rows.results(), panel.arm)),
                 .across = counts_axis("items", "n", rows.sizes()),
                 .up = share_axis("accuracy"),
-                .curves = {},
-                .reference = Reference{.name = "chance", .points = {}}};
-    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(panel), {}, {}});
+                .reference = Reference{.name = "chance"}};
+    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(panel)});
     std::vector<Rule> rules = rows.rules(panel);
     std::stable_partition(rules.begin(), rules.end(), [](const Rule& rule) { return family_of(rule.text) == kHard; });
     for (const Rule& rule : rules) chart.curves.push_back(accuracy_curve(rows, panel, rule));
@@ -252,7 +250,7 @@ Bars failure_bars(const TrainRows& rows, const ArmTask& panel, const Rule& rule)
     if (panel_of(row) == panel && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
   Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), panel.name()),
             .subtitle = "Hard attention on the same weights splits the answers.",
-            .described = {}, .legend = {}, .across = share_axis("share of answers"), .beside = {}, .bars = {}, .mark = {}};
+            .across = share_axis("share of answers")};
   add_outcomes(bars, by_size);
   return bars;
 }
@@ -287,7 +285,7 @@ Section heads_section(const TrainRows& rows) {
                           {.name = "layer", .format = kCount}, {.name = "head", .format = kCount}, {.name = "entropy", .format = fixed_to(3)},
                           {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)},
                           {.name = "failures fixed", .format = kShare}},
-              .rows = {}, .tall = true,
+              .tall = true,
               .filters = {"arm", "normalizer"}};
   for (const ArmTask& panel : rows.panels())
     for (const Rule& rule : rows.rules(panel))
@@ -321,7 +319,7 @@ Section heads_section(const TrainRows& rows) {
 
 Section numbers_section(const TrainRows& rows) {
   const Json& summary = rows.results().at("summary");
-  Table table = fields_table({.id = "all-rows", .title = "All numbers", .columns = {}, .rows = {}, .tall = true}, summary,
+  Table table = fields_table({.id = "all-rows", .title = "All numbers", .tall = true}, summary,
                              {{"arm", {.name = "arm", .code = true}}, {"subtask", {.name = "task"}}, {"normalizer", {.name = "normalizer", .code = true}},
                               {"n", {.name = "n", .format = kCount}}, {"seeds", {.name = "seeds", .format = kCount}},
                               {"answers", {.name = "answers", .format = kCount}}, {"accuracy", {.name = "accuracy", .format = kShare}},

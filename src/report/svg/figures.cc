@@ -34,7 +34,7 @@ void keep(std::vector<Figure>& figures, const std::string& name, std::string svg
 
 // A layer of the explorer on paper, at the last length.
 Grid grid_of(const Heads& heads, const HeadLayer& layer) {
-  Grid grid{.title = layer.title, .subtitle = layer.subtitle, .described = layer.described, .ramp = layer.ramp, .unknown = {}, .cells = {}};
+  Grid grid{.title = layer.title, .subtitle = layer.subtitle, .described = layer.described, .ramp = layer.ramp};
   const auto share = [&](double value) {
     if (layer.scale == HeadLayer::Scale::root) return std::sqrt(std::max(0.0, value));
     if (!(layer.most > layer.least)) return 1.0;

@@ -79,7 +79,7 @@ double Axis::share(double value) const {
 }
 
 Axis size_axis(std::string label, std::span<const double> sizes) {
-  Axis axis{.kind = Axis::Kind::logarithmic, .low = 1.0, .high = 1.0, .label = std::move(label), .ticks = {}};
+  Axis axis{.kind = Axis::Kind::logarithmic, .low = 1.0, .high = 1.0, .label = std::move(label)};
   std::vector<double> known;
   for (const double n : sizes)
     if (axis.has(n)) known.push_back(n);
@@ -93,7 +93,7 @@ Axis size_axis(std::string label, std::span<const double> sizes) {
 }
 
 Axis share_axis(std::string label) {
-  Axis axis{.kind = Axis::Kind::linear, .low = 0.0, .high = 1.0, .label = std::move(label), .ticks = {}};
+  Axis axis{.kind = Axis::Kind::linear, .low = 0.0, .high = 1.0, .label = std::move(label)};
   for (int fifth = 0; fifth <= 5; ++fifth)
     axis.ticks.push_back({fifth / 5.0, fmt::format("{}\u202f%", 20 * fifth)});
   return axis;
@@ -115,13 +115,13 @@ std::vector<double> round_ticks(double low, double high, int about) {
 
 Axis value_axis(std::string label, double low, double high) {
   if (!(low < high)) high = low + 1.0;
-  Axis axis{.kind = Axis::Kind::linear, .low = low, .high = high, .label = std::move(label), .ticks = {}};
+  Axis axis{.kind = Axis::Kind::linear, .low = low, .high = high, .label = std::move(label)};
   for (const double at : round_ticks(low, high, 5)) axis.ticks.push_back({at, plain_number(at)});
   return axis;
 }
 
 Axis decade_axis(std::string label, std::span<const double> values) {
-  Axis axis{.kind = Axis::Kind::logarithmic, .low = 0.1, .high = 1.0, .label = std::move(label), .ticks = {}};
+  Axis axis{.kind = Axis::Kind::logarithmic, .low = 0.1, .high = 1.0, .label = std::move(label)};
   double least = 0.0, most = 0.0;
   for (const double value : values) {
     if (!axis.has(value)) continue;

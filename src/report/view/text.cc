@@ -286,7 +286,7 @@ std::string filled(std::string_view words, const Heads& heads, std::size_t head)
 
 // One line per length. columns: name and layer.
 Table over_lengths(const Heads& heads, std::size_t head, const std::vector<std::pair<std::string, std::string>>& columns) {
-  Table table{.id = "lengths", .title = "", .columns = {{.name = "tokens", .format = {Format::count}}}, .rows = {}};
+  Table table{.id = "lengths", .title = "", .columns = {{.name = "tokens", .format = {Format::count}}}};
   for (std::size_t i = 0; i < heads.lengths.size(); ++i)
     table.rows.push_back({Cell(heads.lengths[i], i < heads.length_names.size() ? heads.length_names[i] : "")});
   for (const auto& [name, id] : columns) {

@@ -51,14 +51,7 @@ class FitProgress {
 FitSettings settings_of(const FitRequest& request) {
   constexpr double kSets = 1024;  // of each size, at scale 1
   const std::int64_t sets = std::max<std::int64_t>(1, std::llround(request.sets_scale * kSets));
-  return {.degree = request.degree,
-          .sizes = request.sizes,
-          .sets = sets,
-          .only = request.only,
-          .least_beta = request.least_beta,
-          .largest_beta = request.largest_beta,
-          .test_sizes = request.test_sizes,
-          .test_sets = sets};
+  return {request, sets, sets};
 }
 
 retrieval::TemperatureFit carry_out(const retrieval::Head& head, const FitSettings& settings, int threads, Listener& listener) {
