@@ -166,7 +166,7 @@ void check_fix(const FixRequest& request) {
 void name_inputs(FixSettings& settings, const SharedJob& job) {
   settings.model.file = job.named_place("model", settings.model.file);
   settings.text.text = job.named_place("text", "-");
-  if (settings.task) settings.task = job.named_place("task", *settings.task);
+  if (!settings.task.empty()) settings.task = job.named_place("task", settings.task);
 }
 
 // Does what is left of the run. `json`: file for the results as they come; empty: none.

@@ -97,7 +97,7 @@ class LengthAudit {
 
   // Excerpts, and the maps of the heads, shared with other processes.
   AuditResult run_in_pieces() {
-    Json measured = model::without_paths(json_of(result_.settings));
+    Json measured = model::without_paths(json_of(of_kept_rows(result_.settings)));
     measured["fingerprint"] = fmt::format("{:016x}", model::fingerprint_of(text_));
     fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), measured.dump());
     const std::vector<Piece> excerpts = excerpt_pieces(), maps = map_pieces();
