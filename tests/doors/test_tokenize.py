@@ -84,7 +84,8 @@ def test_bad_wishes_are_refused_in_one_sentence(folder, tmp_path):
     assert "--text FILE, the text itself, or --decode N,N..." in refused(2, *words)
     assert "both given" in refused(2, *words, "--text", "a", "--text-string", "b")
     assert "both given" in refused(2, *words, "--text-string", "b", "--decode", "1")
-    assert "there is no token 400; the vocabulary has 400, from 0 to 399" in refused(2, *words, "--decode", "3,400")
+    size = found(folder, "--text-string", "a")["model"]["vocabulary"]
+    assert f"there is no token {size}; the vocabulary has {size}, from 0 to {size - 1}" in refused(2, *words, "--decode", f"3,{size}")
     assert "--decode" in refused(2, *words, "--decode", "3,x")
     assert "--decode" in refused(2, *words, "--decode", "-3")
     assert "--decode excludes" in refused(2, *words, "--decode", "3", "--special")

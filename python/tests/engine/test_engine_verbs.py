@@ -229,7 +229,7 @@ def test_a_text_is_split_into_tokens_and_comes_back(tiny, tmp_path):
     assert found.tokens == model.tokenize("It was the worst of times") == sharpmax.tokenize(model, found.text).tokens
     assert "".join(found.pieces) == found.text and found.comes_back
     assert sharpmax.tokenize(tiny, decode=found.tokens).text == found.text
-    with pytest.raises(ValueError, match=r"^decode: there is no token 100000; the vocabulary has 400, from 0 to 399$"):
+    with pytest.raises(ValueError, match=r"^decode: there is no token 100000; the vocabulary has \d+, from 0 to \d+$"):
         sharpmax.tokenize(tiny, decode=[100000])
     with pytest.raises(ValueError, match=r"^system goes with chat=True$"):
         sharpmax.tokenize(tiny, "a", system="b")
