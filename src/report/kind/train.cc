@@ -56,9 +56,10 @@ class TrainRows {
   const std::vector<ArmTask>& panels() const { return panels_; }
   const std::vector<double>& sizes() const { return sizes_; }
   double chance(const ArmTask& panel) const {
+    double chance = results_.at("chance").get<double>();
     for (const Json& subtask : results_.at("subtasks"))
-      if (text_at(subtask, "name") == panel.subtask) return subtask.at("chance").get<double>();
-    return results_.at("chance").get<double>();
+      if (text_at(subtask, "name") == panel.subtask) chance = subtask.at("chance").get<double>();
+    return chance;
   }
   double trained() const { return results_.at("settings").at("task").at("largest_size").get<double>(); }
   std::string task() const { return text_at(results_.at("settings").at("task"), "task"); }
