@@ -121,7 +121,7 @@ def test_a_killed_job_resumes_and_does_no_piece_twice(alone, inputs, tmp_path):
     (tmp_path / "run" / "results.json").unlink()
     pieces[0].unlink()
     before = {piece: piece.stat().st_mtime_ns for piece in pieces[1:]}
-    assert "holds a run already" in refused(2, *words_of(job, "--directory", "run"), cwd=tmp_path)
+    assert "holds a run already" in ended(start(*words_of(job, "--directory", "run"), cwd=tmp_path), 2)[1]
     said = ended(start(*words_of(job, "--directory", "run", "--resume"), cwd=tmp_path))[1]
     assert "resuming: " in said and KINDS[job] in said
     assert contents(tmp_path / "run") == expected
