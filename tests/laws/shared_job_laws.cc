@@ -71,7 +71,8 @@ class SharedJobs : public ::testing::Test {
 
   std::vector<SharedJobCase> cases() const {
     put(tiny_.file("text.txt"), kTinyText);
-    PerplexityRequest perplexed{.length = 100};
+    PerplexityRequest perplexed;
+    perplexed.length = 100;
     FixRequest fixed;
     fixed.tokens = 128;
     fixed.length = 64;
@@ -169,7 +170,9 @@ TEST_F(SharedJobs, ARunOfAnotherJobOrWithOtherSettingsIsRefused) {
   } catch (const RequestError& error) {
     EXPECT_NE(std::string(error.what()).find("holds a run of \"perplexity\", not of bound"), std::string::npos) << error.what();
   }
-  PerplexityRequest other{.length = 50, .sharing = in("run", true)};
+  PerplexityRequest other;
+  other.length = 50;
+  other.sharing = in("run", true);
   try {
     perplexity(other, listener);
     ADD_FAILURE() << "other settings were joined";
@@ -186,7 +189,8 @@ TEST_F(SharedJobs, InputsMayStandElsewhereAndResultsNameTheFirst) {
   const std::string expected = job.run({in("run")}, listener);
   std::filesystem::copy_file(tiny_.model(), tiny_.file("copy.gguf"));
   put(tiny_.file("copy.txt"), kTinyText);
-  PerplexityRequest helper{.sharing = in("run", true)};
+  PerplexityRequest helper;
+  helper.sharing = in("run", true);
   helper.model.model = tiny_.file("copy.gguf");
   helper.text.text = tiny_.file("copy.txt");
   EXPECT_EQ(stable_text(perplexity(helper, listener)), expected);
