@@ -36,7 +36,7 @@ TEST(BoundLaws, NumbersAreThoseOfTheTheory) {
 
 TEST(BoundLaws, TheCommandOfAResultAsksForTheSame) {
   const BoundResult result = bound({.spread = 3.0, .n = {16, 1e6}, .normalizer = {"softmax"}, .level = -1.5});
-  EXPECT_EQ(result.provenance.command, "sharpmax bound --spread 3 --n 16,1000000 --normalizer softmax --level=-1.5");
+  EXPECT_EQ(result.provenance.command, "sharpmax bound --spread 3 --level=-1.5 --n 16,1000000 --normalizer softmax");
 }
 
 class BoundOfAModel : public testing::Test {

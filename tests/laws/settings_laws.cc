@@ -19,7 +19,8 @@ namespace {
 
 // Fields of which results say more than was asked for, and fields that they do not depend on.
 bool is_told_otherwise(const Field& field) {
-  static const std::set<std::string_view> names = {"model", "context", "block", "threads", "resume", "overwrite"};
+  static const std::set<std::string_view> names = {"model", "context", "block", "threads", "resume", "overwrite",
+                                                   "join", "by_layer", "checkpoint_seconds"};
   return names.contains(field.name) || field.kind == Field::Kind::output || field.kind == Field::Kind::memory;
 }
 
