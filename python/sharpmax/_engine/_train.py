@@ -60,7 +60,9 @@ class TrainResult(ReportedResult):
     def tables(self) -> typing.Dict[typing.Tuple[str, int], typing.Dict[typing.Tuple[int, int], str]]:
         """{(arm, seed): {(layer, head): normalizer}} that ``per_head=True`` chose. Heads that see a window do not count."""
         return {
-            (table["arm"], table["seed"]): {(head["layer"], head["head"]): head["normalizer"] for head in table["heads"]}
+            (table["arm"], table["seed"]): {
+                (head["layer"], head["head"]): head["normalizer"] for head in table["heads"]
+            }
             for table in self.data["tables"]
         }
 

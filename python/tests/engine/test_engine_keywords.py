@@ -98,8 +98,10 @@ def test_arguments_that_are_no_keywords_or_are_missing():
         TypeError, match=r"^bound\(\) got an unexpected keyword argument 'sprad'; did you mean spread\?$"
     ):
         sharpmax.bound(sprad=1)
-    with pytest.raises(TypeError, match=r"^audit\(\) missing a required argument: 'model'$"):
-        sharpmax.audit()
+    with pytest.raises(TypeError, match=r"^fit\(\) missing a required argument: 'head'$"):
+        sharpmax.fit()
+    with pytest.raises(ValueError, match=r"^no model was given; model must be one"):
+        sharpmax.audit()  # which may take its model from a directory
     with pytest.raises(TypeError, match=r"^fit\(\) too many positional arguments$"):
         sharpmax.fit("head", 4)
 

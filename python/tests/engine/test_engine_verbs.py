@@ -35,7 +35,7 @@ def same(result, tmp_path, *words):
 def test_bounds_of_a_spread(tmp_path):
     rules = ["softmax", sharpmax.Normalizer("top_k:k=4")]
     found = sharpmax.bound(spread=5.69, n=[16, 1e6], normalizer=rules, peak=0.5, level=-2)
-    words = "bound --spread 5.69 --n 16,1000000 --normalizer 'softmax;top_k:k=4' --peak 0.5 --level=-2"
+    words = "bound --spread 5.69 --peak 0.5 --level=-2 --n 16,1000000 --normalizer 'softmax;top_k:k=4'"
     assert str(found) == same(found, tmp_path, *shlex.split(words))
     assert found.command == f"sharpmax {words}" and found.sizes == [16, 1_000_000]
     assert found.highest["softmax"][16] == pytest.approx(1 / (1 + 15 * np.exp(-5.69)))
