@@ -168,7 +168,8 @@ bool has_backward(const AnyNormalizer& normalizer) {
 
 TEST(NormalizerGradients, BackwardIsTheDerivativeOfForward) {
   static constexpr int kSeeds = 120;
-  for_each_setting([](const Setting&, const AnyNormalizer& normalizer) {
+  const int seeds = static_cast<int>(scaled(kSeeds));
+  for_each_setting([seeds](const Setting&, const AnyNormalizer& normalizer) {
     if (!has_backward(normalizer)) return;
     int scores_compared = 0;
     std::map<std::size_t, int> parameters_compared;
@@ -179,13 +180,13 @@ TEST(NormalizerGradients, BackwardIsTheDerivativeOfForward) {
         parameters_compared[i] += compare_parameter(c, i);
       }
     });
-    EXPECT_GE(scores_compared, kSeeds) << "too few rows away from kinks to prove anything";
+    EXPECT_GE(scores_compared, seeds) << "too few rows away from kinks to prove anything";
     for (const auto& [place, compared] : parameters_compared) {
       const ParameterSpec& spec = normalizer.definition().parameters[place];
       const bool wanted =
           spec.learnable && !is_stopped(normalizer) && !std::isnan(normalizer.parameters()[place].of_head(0));
       if (wanted) {
-        EXPECT_GE(compared, kSeeds / 10) << spec.name;
+        EXPECT_GE(compared, seeds / 10) << spec.name;
       }
     }
   });
