@@ -28,7 +28,7 @@ def _cuts(size: int, step: int) -> list[slice]:
 
 
 def _rows_at_a_time(keys: int, group: int, device_type: str, cached: bool) -> tuple[int, int]:
-    """Of all heads together at most, and of one head at least."""
+    """Return the most rows of a block over all heads, and the fewest of one head."""
     most = max(1, (_CPU_SCORES if device_type == "cpu" else _DEVICE_SCORES) // max(keys, 1))
     if not cached or device_type != "cpu":
         return most, min(_LEAST_ROWS, most)
