@@ -1,11 +1,13 @@
 // Rules that weigh each key by itself and at most divide by a sum: sigmoid, relu, softpick, self_adjust, proportional; and
 // stick_breaking, whose shares fold newest first.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "attention/parts/share_sums.h"
 #include "attention/rows/row.h"
+#include "sharpmax/fold.h"
 
 namespace sharpmax {
 namespace {
@@ -81,13 +83,29 @@ class PointwiseRow final : public SplitRow {
     const double scale = scale_of(n);
     const bool described = n[kNegative] == 0.0;  // w / mass is a distribution
     SplitOutcome outcome{.scale = scale,
+                         .top = n[kTop],
                          .mass = sums.mass * scale,
                          .entropy = described ? sums.entropy() : kNoValue,
                          .peak_weight = described ? sums.peak_weight() : kNoValue,
+                         .low = low_,
+                         .width = width_,
                          .sum = whole.sum};
     if (rule_.kind == RuleKind::self_adjust)
       outcome.facts = {.temperature = 1.0, .log_partition = n[kReference] + std::log(n[kBeside])};
     finish(std::move(outcome));
+  }
+
+ protected:
+  void weigh_again(const ShareScores& share, std::span<double> weights) const override {
+    const double top = outcome().top;
+    const bool adjusts = rule_.kind == RuleKind::self_adjust;
+    const double reference = rule_.kind == RuleKind::softpick ? std::max(top, 0.0) : top;
+    double beside = 0.0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const double e = share.scores[i];
+      const double exponential = adjusts && !is_masked(e) ? std::exp(e - top) : 0.0;
+      weights[i] = is_masked(e) ? 0.0 : outcome().scale * weight_of(e, reference, exponential, beside);
+    }
   }
 
  private:
@@ -135,24 +153,24 @@ class PointwiseRow final : public SplitRow {
   bool ranging_;
 };
 
-// A key takes its part of what newer keys left. Numbers: the largest score, -ln of what a part leaves, then its weights.
+// A key takes its part of what newer keys left. Numbers: the largest score, -ln of what a part leaves, then its weights;
+// and if shares are kept, -ln of what each share leaves.
 class StickRow final : public SplitRow {
  public:
+  explicit StickRow(bool keeps_shares) : keeps_shares_(keeps_shares) {}
+
   bool visit(const ShareScores& share, std::span<float> weights, std::vector<double>& numbers) const override {
     const double top = largest_score(share.scores);
     numbers = {top, 0.0, 0.0, 0.0, 0.0};
+    if (keeps_shares_) numbers.push_back(0.0);
     if (!std::isfinite(top)) return false;
-    double broken_off = 0.0;
     WeightSums sums;
-    for (std::size_t i = share.scores.size(); i-- > 0;) {
-      const double e = share.scores[i];
-      const double small = is_masked(e) ? 0.0 : std::log1p(std::exp(-std::abs(e)));
-      const double weight = is_masked(e) ? 0.0 : std::exp(std::min(e, 0.0) - small - broken_off);
-      broken_off += std::max(e, 0.0) + small;
+    const double broken_off = break_off(share.scores, 0.0, [&](std::size_t i, double weight) {
       weights[i] = static_cast<float>(weight);
       sums.add(weight);
-    }
+    });
     numbers = {top, broken_off, sums.mass, sums.logs, sums.peak};
+    if (keeps_shares_) numbers.push_back(broken_off);
     return true;
   }
 
@@ -164,19 +182,48 @@ class StickRow final : public SplitRow {
     older.scale(left);
     older.add(WeightSums{b[2], b[3], b[4]});
     add_sums(into, left, from, 1.0);
-    a = {larger_score(a[0], b[0]), a[1] + b[1], older.mass, older.logs, older.peak};
+    const std::array<double, kFirstShare> joined = {larger_score(a[0], b[0]), a[1] + b[1], older.mass, older.logs, older.peak};
+    std::copy(joined.begin(), joined.end(), a.begin());
+    a.insert(a.end(), b.begin() + kFirstShare, b.end());
   }
 
   void resolve(const SharePart& whole) override {
     const std::vector<double>& n = whole.numbers;
     if (!std::isfinite(n[0])) return finish_without_keys(n[0]);
     const WeightSums sums{n[2], n[3], n[4]};
+    newer_.assign(n.size() - kFirstShare, 0.0);
+    for (std::size_t share = newer_.size(); share-- > 1;) newer_[share - 1] = newer_[share] + n[kFirstShare + share];
     finish({.scale = 1.0,
+            .top = n[0],
             .mass = sums.mass,
             .entropy = sums.entropy(),
             .peak_weight = sums.peak_weight(),
             .sum = whole.sum});
   }
+
+ protected:
+  void weigh_again(const ShareScores& share, std::span<double> weights) const override {
+    break_off(share.scores, newer_[static_cast<std::size_t>(share.first_key / kShareKeys)],
+              [&](std::size_t i, double weight) { weights[i] = weight; });
+  }
+
+ private:
+  static constexpr std::size_t kFirstShare = 5;
+
+  // take(key, weight), newest first, of a stick of which exp(-broken_off) is left; returns -ln of what is left after.
+  template <class Take>
+  static double break_off(std::span<const double> scores, double broken_off, const Take& take) {
+    for (std::size_t i = scores.size(); i-- > 0;) {
+      const double e = scores[i];
+      const double small = is_masked(e) ? 0.0 : std::log1p(std::exp(-std::abs(e)));
+      take(i, is_masked(e) ? 0.0 : std::exp(std::min(e, 0.0) - small - broken_off));
+      broken_off += std::max(e, 0.0) + small;
+    }
+    return broken_off;
+  }
+
+  bool keeps_shares_;
+  std::vector<double> newer_;  // [share]: -ln of what newer shares leave, if shares are kept
 };
 
 }  // namespace
@@ -184,6 +231,6 @@ class StickRow final : public SplitRow {
 std::unique_ptr<SplitRow> pointwise_row(const Rule& rule, std::int64_t n) {
   return std::make_unique<PointwiseRow>(rule, n);
 }
-std::unique_ptr<SplitRow> stick_row() { return std::make_unique<StickRow>(); }
+std::unique_ptr<SplitRow> stick_row(bool keeps_shares) { return std::make_unique<StickRow>(keeps_shares); }
 
 }  // namespace sharpmax

@@ -97,17 +97,57 @@ void WeightSums::add(const WeightSums& other) {
 double WeightSums::entropy() const { return mass == 0.0 ? mass : std::max(0.0, std::log(mass) - logs / mass); }
 double WeightSums::peak_weight() const { return mass == 0.0 ? mass : peak / mass; }
 
+std::vector<ScoredKey> heaviest_keys(std::span<const double> values, const ShareScores& share, std::size_t count) {
+  std::vector<ScoredKey> heap;  // its lightest in front
+  for (std::size_t i = 0; i < values.size() && count > 0; ++i) {
+    if (share.scores[i] == kMaskedScore) continue;
+    const ScoredKey key{values[i], share.first_key + static_cast<std::int64_t>(i)};
+    if (heap.size() == count) {
+      if (!(key < heap.front())) continue;
+      std::pop_heap(heap.begin(), heap.end());
+      heap.back() = key;
+    } else {
+      heap.push_back(key);
+    }
+    std::push_heap(heap.begin(), heap.end());
+  }
+  std::sort_heap(heap.begin(), heap.end());
+  return heap;
+}
+
+std::vector<ScoredKey> merged_keys(std::span<const ScoredKey> a, std::span<const ScoredKey> b, std::size_t count) {
+  std::vector<ScoredKey> joined(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), joined.begin());
+  if (joined.size() > count) joined.resize(count);
+  return joined;
+}
+
+std::vector<ScoredKey> keys_in(std::span<const double> numbers) {
+  std::vector<ScoredKey> keys;
+  for (std::size_t i = 0; i < numbers.size(); i += 2) keys.push_back({numbers[i], static_cast<std::int64_t>(numbers[i + 1])});
+  return keys;
+}
+void put_keys(std::span<const ScoredKey> keys, std::vector<double>& numbers) {
+  for (const ScoredKey& key : keys) numbers.insert(numbers.end(), {key.value, static_cast<double>(key.key)});
+}
+
 void SplitRow::finish_without_keys(double top) {
   const double blank = std::isnan(top) ? top : 0.0;
-  SplitOutcome outcome{.scale = blank, .mass = blank, .entropy = blank, .peak_weight = blank};
+  SplitOutcome outcome{.scale = blank, .top = top, .mass = blank, .entropy = blank, .peak_weight = blank};
   if (!std::isnan(top)) outcome.facts.log_partition = kMaskedScore;
   finish(std::move(outcome));
+}
+
+void SplitRow::final_weights(const ShareScores& share, std::span<double> weights) const {
+  if (std::isfinite(outcome_.top)) return weigh_again(share, weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = share.scores[i] == kMaskedScore ? 0.0 : outcome_.scale;
 }
 
 namespace {
 
 // Null for a rule that has no parts.
-std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
+std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n,
+                                      bool keeps_shares) {
   const HeadParameters parameters(normalizer.parameters(), head);
   const Rule rule = normalizer.definition().rule(parameters, static_cast<double>(std::max<std::int64_t>(n, 1)));
   switch (rule.kind) {
@@ -134,7 +174,7 @@ std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size
     case RuleKind::proportional:
       return pointwise_row(rule, n);
     case RuleKind::stick_breaking:
-      return stick_row();
+      return stick_row(keeps_shares);
     case RuleKind::specification:
       break;
   }
@@ -144,11 +184,11 @@ std::unique_ptr<SplitRow> row_of_rule(const AnyNormalizer& normalizer, std::size
 }  // namespace
 
 bool can_be_split(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
-  return row_of_rule(normalizer, head, n) != nullptr;
+  return row_of_rule(normalizer, head, n, false) != nullptr;
 }
 
-std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n) {
-  if (std::unique_ptr<SplitRow> row = row_of_rule(normalizer, head, n)) return row;
+std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n, bool keeps_shares) {
+  if (std::unique_ptr<SplitRow> row = row_of_rule(normalizer, head, n, keeps_shares)) return row;
   throw Error(ErrorCode::unsupported,
               fmt::format("{} cannot be computed over a row that is cut into shares: it needs the whole row in one place",
                           normalizer.text()));

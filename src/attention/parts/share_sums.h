@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,23 @@ struct WeightSums {
   double peak_weight() const;
 };
 
+// A key with its score or weight.
+struct ScoredKey {
+  double value = 0.0;
+  std::int64_t key = 0;
+
+  bool operator<(const ScoredKey& other) const {  // heavier first, ties by lowest key
+    return value != other.value ? value > other.value : key < other.key;
+  }
+};
+// The `count` heaviest unmasked keys of a share by `values`, heaviest first.
+std::vector<ScoredKey> heaviest_keys(std::span<const double> values, const ShareScores& share, std::size_t count);
+// The `count` heaviest of two such lists.
+std::vector<ScoredKey> merged_keys(std::span<const ScoredKey> a, std::span<const ScoredKey> b, std::size_t count);
+// Such a list among the numbers of a part: values and keys in turn.
+std::vector<ScoredKey> keys_in(std::span<const double> numbers);
+void put_keys(std::span<const ScoredKey> keys, std::vector<double>& numbers);
+
 // One row each; see split_row().
 std::unique_ptr<SplitRow> exponential_row(const Rule& rule);
 std::unique_ptr<SplitRow> surveyed_row(const Rule& rule, const AnyNormalizer& normalizer, std::size_t head);
@@ -49,6 +67,6 @@ std::unique_ptr<SplitRow> target_row(const Rule& rule);
 std::unique_ptr<SplitRow> top_row(const Rule& rule, std::int64_t n);
 std::unique_ptr<SplitRow> threshold_row(const Rule& rule);
 std::unique_ptr<SplitRow> pointwise_row(const Rule& rule, std::int64_t n);
-std::unique_ptr<SplitRow> stick_row();
+std::unique_ptr<SplitRow> stick_row(bool keeps_shares);
 
 }  // namespace sharpmax

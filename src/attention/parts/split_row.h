@@ -45,10 +45,13 @@ struct ShareScores {
 // What a row came to. Statistics as sharpmax/statistics.h has them.
 struct SplitOutcome {
   double scale = 0.0;  // output = scale * sum
+  double top = kNoValue;  // largest score; -inf without keys, NaN if one is NaN or +inf
   double mass = 0.0;
   double entropy = 0.0;
   double peak_weight = 0.0;
   RowFacts facts;
+  Survey plain = {};                // at beta = 1, under rules whose temperature it chooses
+  double low = 0.0, width = 1.0;    // self_adjust: what scores are measured from, and the length of their range
   std::vector<double> sum;
 };
 
@@ -61,7 +64,14 @@ class SplitRow : public InRounds {
   // padded_keys() of the share's scores, and is scratch otherwise.
   virtual bool visit(const ShareScores& share, std::span<float> weights, std::vector<double>& numbers) const = 0;
 
+  // Weights of a share's keys in a row that is done, in double and as used: 0 for masked keys and rows without keys, NaN
+  // in poisoned rows.
+  void final_weights(const ShareScores& share, std::span<double> weights) const;
+
  protected:
+  // The same for a row that has keys.
+  virtual void weigh_again(const ShareScores& share, std::span<double> weights) const = 0;
+
   void finish(SplitOutcome outcome) {
     outcome_ = std::move(outcome);
     done_ = true;
@@ -81,8 +91,10 @@ std::size_t padded_keys(std::size_t keys);
 bool can_be_split(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n);
 
 // The row of a normalizer over n unmasked keys. Throws Error{unsupported} for a rule that has no parts: one of the
-// caller's own, and entmax so close to softmax that it has no kernel.
-std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n);
+// caller's own, and entmax so close to softmax that it has no kernel. `keeps_shares` is for final_weights(): a row of
+// stick_breaking then remembers what each of its shares leaves.
+std::unique_ptr<SplitRow> split_row(const AnyNormalizer& normalizer, std::size_t head, std::int64_t n,
+                                    bool keeps_shares = false);
 
 // Shares [begin, end) of a row.
 struct ShareRun {

@@ -133,6 +133,16 @@ class TargetRow final : public SplitRow {
     if (!(beta_ < 0.5 * kHighestTemperature)) stage_ = Stage::ties;
   }
 
+ protected:
+  void weigh_again(const ShareScores& share, std::span<double> weights) const override {
+    const bool ties = stage_ == Stage::ties;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const float gap = static_cast<float>(share.scores[i] - top_);
+      const double weight = ties ? (gap == 0.0f ? 1.0 : 0.0) : std::exp(beta_ * (share.scores[i] - top_));
+      weights[i] = std::isinf(share.scores[i]) ? 0.0 : outcome().scale * weight;
+    }
+  }
+
  private:
   enum class Stage { survey, probe, ties };
   enum Number : std::size_t { kTop, kTies, kTail, kMoment, kSquare, kScores };
@@ -217,6 +227,7 @@ class TargetRow final : public SplitRow {
   void finish_at(const SharePart& whole, const ProbedRow& row) {
     const double tail = (row.ties - 1.0) + row.tail;
     finish({.scale = 1.0 / row.sum(),
+            .top = top_,
             .mass = 1.0,
             .entropy = row.entropy(),
             .peak_weight = 1.0 / (1.0 + tail),
@@ -226,6 +237,7 @@ class TargetRow final : public SplitRow {
 
   void finish_ties(const SharePart& whole, double ties) {
     finish({.scale = 1.0 / ties,
+            .top = top_,
             .mass = 1.0,
             .entropy = std::log(ties),
             .peak_weight = 1.0 / ties,

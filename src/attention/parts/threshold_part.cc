@@ -61,12 +61,19 @@ class ThresholdRow final : public SplitRow {
       case Stage::weigh:
         const WeightSums sums{n[0], n[1], n[2]};
         return finish({.scale = 1.0 / sums.mass,
+                       .top = top_,
                        .mass = 1.0,
                        .entropy = sums.entropy(),
                        .peak_weight = sums.peak_weight(),
                        .facts = {.temperature = rule_.beta, .threshold = tau_ + slope_ * top_},
                        .sum = whole.sum});
     }
+  }
+
+ protected:
+  void weigh_again(const ShareScores& share, std::span<double> weights) const override {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      weights[i] = outcome().scale * raised(slope_ * (share.scores[i] - top_) - tau_, power_);
   }
 
  private:

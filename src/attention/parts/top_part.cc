@@ -10,28 +10,7 @@
 namespace sharpmax {
 namespace {
 
-struct ScoredKey {
-  double score = 0.0;
-  std::int64_t key = 0;
-
-  bool operator<(const ScoredKey& other) const {  // heavier first
-    return score != other.score ? score > other.score : key < other.key;
-  }
-};
-
-// Numbers of a part: the largest score, then scores and keys, heaviest first.
-std::vector<ScoredKey> keys_in(const std::vector<double>& numbers) {
-  std::vector<ScoredKey> keys;
-  for (std::size_t i = 1; i < numbers.size(); i += 2)
-    keys.push_back({numbers[i], static_cast<std::int64_t>(numbers[i + 1])});
-  return keys;
-}
-std::vector<double> numbers_of(double top, std::span<const ScoredKey> keys) {
-  std::vector<double> numbers = {top};
-  for (const ScoredKey& key : keys) numbers.insert(numbers.end(), {key.score, static_cast<double>(key.key)});
-  return numbers;
-}
-
+// Numbers of a part of the first round: its largest score, then scores and keys, heaviest first.
 class TopRow final : public SplitRow {
  public:
   TopRow(const Rule& rule, std::int64_t n)
@@ -42,31 +21,17 @@ class TopRow final : public SplitRow {
   bool visit(const ShareScores& share, std::span<float> weights, std::vector<double>& numbers) const override {
     if (!searching_) return weigh(share, weights, numbers);
     const double top = largest_score(share.scores);
-    std::vector<ScoredKey> heap;  // its lightest in front
-    for (std::size_t i = 0; i < share.scores.size() && std::isfinite(top); ++i) {
-      const ScoredKey key{share.scores[i], share.first_key + static_cast<std::int64_t>(i)};
-      if (heap.size() == count_) {
-        if (!(key < heap.front())) continue;
-        std::pop_heap(heap.begin(), heap.end());
-        heap.back() = key;
-      } else {
-        if (std::isinf(key.score)) continue;
-        heap.push_back(key);
-      }
-      std::push_heap(heap.begin(), heap.end());
-    }
-    std::sort_heap(heap.begin(), heap.end());
-    numbers = numbers_of(top, heap);
+    numbers = {top};
+    if (std::isfinite(top)) put_keys(heaviest_keys(share.scores, share, count_), numbers);
     return false;
   }
 
   void merge(SharePart& into, const SharePart& from) const override {
     if (!searching_) return add_sums(into, 1.0, from, 1.0);
-    const std::vector<ScoredKey> a = keys_in(into.numbers), b = keys_in(from.numbers);
-    std::vector<ScoredKey> joined(a.size() + b.size());
-    std::merge(a.begin(), a.end(), b.begin(), b.end(), joined.begin());
-    if (joined.size() > count_) joined.resize(count_);
-    into.numbers = numbers_of(larger_score(into.numbers[0], from.numbers[0]), joined);
+    const std::vector<ScoredKey> joined = merged_keys(keys_in(std::span(into.numbers).subspan(1)),
+                                                      keys_in(std::span(from.numbers).subspan(1)), count_);
+    into.numbers = {larger_score(into.numbers[0], from.numbers[0])};
+    put_keys(joined, into.numbers);
   }
 
   void resolve(const SharePart& whole) override {
@@ -76,15 +41,16 @@ class TopRow final : public SplitRow {
     }
     if (!std::isfinite(whole.numbers[0])) return finish_without_keys(whole.numbers[0]);
     searching_ = false;
-    keys_ = keys_in(whole.numbers);
-    top_ = keys_.front().score;
+    keys_ = keys_in(std::span(whole.numbers).subspan(1));
+    top_ = keys_.front().value;
     double tail = 0.0, moment = 0.0;
     for (std::size_t i = 1; i < keys_.size(); ++i) {
-      const double gap = beta_ * (keys_[i].score - top_);
+      const double gap = beta_ * (keys_[i].value - top_);
       tail += std::exp(gap);
       moment += std::exp(gap) * gap;
     }
     outcome_ = {.scale = 1.0 / (1.0 + tail),
+                .top = top_,
                 .mass = 1.0,
                 .entropy = std::log1p(tail) - moment / (1.0 + tail),
                 .peak_weight = 1.0 / (1.0 + tail)};
@@ -92,17 +58,31 @@ class TopRow final : public SplitRow {
     std::sort(keys_.begin(), keys_.end(), [](const ScoredKey& a, const ScoredKey& b) { return a.key < b.key; });
   }
 
+ protected:
+  void weigh_again(const ShareScores& share, std::span<double> weights) const override {
+    if (fill_weights(share, weights))
+      for (double& weight : weights) weight *= outcome().scale;
+    else
+      std::fill(weights.begin(), weights.end(), 0.0);
+  }
+
  private:
   bool weigh(const ShareScores& share, std::span<float> weights, std::vector<double>& numbers) const {
     numbers.clear();
+    return fill_weights(share, weights);
+  }
+
+  // False if none of the keys is in the share; then nothing is written.
+  template <class T>
+  bool fill_weights(const ShareScores& share, std::span<T> weights) const {
     const std::int64_t end = share.first_key + static_cast<std::int64_t>(share.scores.size());
     auto at = std::lower_bound(keys_.begin(), keys_.end(), share.first_key,
                                [](const ScoredKey& key, std::int64_t first) { return key.key < first; });
     if (at == keys_.end() || at->key >= end) return false;
-    std::fill(weights.begin(), weights.end(), 0.0f);
+    std::fill(weights.begin(), weights.end(), T(0));
     for (; at != keys_.end() && at->key < end; ++at)
       weights[static_cast<std::size_t>(at->key - share.first_key)] =
-          static_cast<float>(std::exp(beta_ * (at->score - top_)));
+          static_cast<T>(std::exp(beta_ * (at->value - top_)));
     return true;
   }
 

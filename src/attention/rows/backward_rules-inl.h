@@ -156,7 +156,7 @@ HWY_NOINLINE inline void backward_exponential(const GradientCall& call) {
 //
 // With a = alpha - 1, l = ln p, slope = p^(1 - a) and D the mean of dP under the slopes,
 //   d alpha = -sum of bend_j (dP_j - D),  bend = p l^2 s(-a l),  s(y) = (e^y - 1 - y) / y^2
-// (src/normalizer/entmax_map.cc). e^y is slope / p, so bend = (slope - p (1 + y)) / a^2 costs a logarithm
+// (src/normalizer/softmax_map.cc). e^y is slope / p, so bend = (slope - p (1 + y)) / a^2 costs a logarithm
 // and no exponential; where y is small, and this would cancel, s is its series.
 
 // s(y) for y in [0, 1]: the first term left out is below 3e-9 of it.
