@@ -142,6 +142,8 @@ struct Saving {
 // Order in which a long text goes through a model. Results do not depend on it.
 struct ReadingOrder {
   bool by_layer = false;
+  bool together = false;
+  double patience = 600.0;
   double checkpoint_seconds = 30;
 
   template <class Self, class Visit>
@@ -149,7 +151,14 @@ struct ReadingOrder {
     visit({"by_layer", "", "Machine",
            "Read the whole text in one layer before the next: less memory, keys and values of one layer at a time"},
           self.by_layer);
-    visit({"checkpoint_seconds", "X", "Machine", "Seconds between saved states of by_layer in a directory", range(0, 86'400)},
+    visit({"together", "", "Machine",
+           "Let the processes of mpirun read every text together, layer by layer, each some blocks of its tokens"},
+          self.together);
+    visit({"patience", "X", "Machine", "Seconds after which a silent process ends a job that several do together",
+           range(1, 1'000'000)},
+          self.patience);
+    visit({"checkpoint_seconds", "X", "Machine", "Seconds between saved states of a text that is read layer by layer",
+           range(0, 86'400)},
           self.checkpoint_seconds);
   }
 };

@@ -69,8 +69,8 @@ Existing existing_for(const SharedWish& wish, bool shared) {
 }  // namespace
 
 FieldPart part_of(const Field& field) {
-  constexpr std::array<std::string_view, 6> kOwn = {"threads",   "resume",   "join",
-                                                    "overwrite", "by_layer", "checkpoint_seconds"};
+  constexpr std::array<std::string_view, 8> kOwn = {"threads",  "resume",   "join",     "overwrite",
+                                                    "by_layer", "together", "patience", "checkpoint_seconds"};
   if (field.kind == Field::Kind::output || std::find(kOwn.begin(), kOwn.end(), field.name) != kOwn.end())
     return FieldPart::own;
   const bool place = field.name == "model" || field.kind == Field::Kind::input || field.kind == Field::Kind::table ||

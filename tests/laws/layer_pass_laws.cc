@@ -6,6 +6,7 @@
 #include "audit/measure/reading.h"
 #include "model/generation/generate.h"
 #include "model/job/model_request.h"
+#include "support/thread_group.h"
 #include "support/tiny_model.h"
 
 namespace sharpmax::test {
@@ -81,6 +82,54 @@ TEST_F(LayerPasses, LetAnObserverSeeTheRowsOfASessionAndGoOnAfterAnEnd) {
   model::LayerPass other(*model_, settings());
   EXPECT_TRUE(other.load(file.path, 8, 120).empty());
   EXPECT_TRUE(other.load(file.path, 7, 119).empty());
+}
+
+TEST_F(LayerPasses, OfSeveralThreadsAsRanksHaveTheLossesAndRowsOfOne) {
+  const std::vector<std::int64_t> lengths = {20, 51, 120};
+  for (const auto cache : {model::CacheType::float32, model::CacheType::float16}) {
+    model::SessionSettings one = settings(cache);
+    one.threads = 1;
+    model::LayerPass alone(*model_, one);
+    const ChunkLosses losses = model::chunk_losses(alone, tokens_, 0, {});
+    const RowsByLength rows = rows_by_layer(alone, tokens_, lengths, {});
+    for (const int ranks : {1, 2, 3, 5, 9})  // 9: more than there are blocks of 17 tokens
+      with_ranks(ranks, [&](Group& group) {
+        model::LayerPass pass(*model_, one, &group);
+        const ChunkLosses together = model::chunk_losses(pass, tokens_, 0, {});
+        EXPECT_EQ(together.losses, losses.losses) << group.rank() << " of " << ranks;
+        EXPECT_EQ(together.likeliest, losses.likeliest);
+        EXPECT_EQ(rows_by_layer(pass, tokens_, lengths, {}), rows) << group.rank() << " of " << ranks;
+      });
+  }
+}
+
+TEST_F(LayerPasses, GoOnWithAnotherNumberOfThreadsAsRanks) {
+  const std::vector<std::int64_t> lengths = {51, 120};
+  model::SessionSettings one = settings();
+  one.threads = 1;
+  model::LayerPass alone(*model_, one);
+  const RowsByLength expected = rows_by_layer(alone, tokens_, lengths, {});
+  const model::PassFile file{folder_ / "together.npz", 7, 0};
+  struct Ended {};
+  // All end in the second layer, after rank 0 has saved the state of the first.
+  EXPECT_THROW(with_ranks(3, [&](Group& group) {
+                 model::LayerPass pass(*model_, one, &group);
+                 rows_by_layer(pass, tokens_, lengths, file, [](std::int64_t done) {
+                   if (done > 40) throw Ended();
+                 });
+               }),
+               Ended);
+  ASSERT_TRUE(std::filesystem::exists(file.path));
+  for (const int ranks : {1, 2, 4}) {
+    const model::PassFile copy{folder_ / ("copy" + std::to_string(ranks)), 7, 1e9};
+    std::filesystem::copy_file(file.path, copy.path);
+    with_ranks(ranks, [&](Group& group) {
+      std::int64_t least = 120;
+      model::LayerPass pass(*model_, one, &group);
+      EXPECT_EQ(rows_by_layer(pass, tokens_, lengths, copy, [&](std::int64_t done) { least = std::min(least, done); }), expected);
+      EXPECT_GT(least, 40);  // the first layer was not read again
+    });
+  }
 }
 
 TEST_F(LayerPasses, TakeLessMemoryThanASession) {

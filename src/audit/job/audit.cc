@@ -77,10 +77,14 @@ class LengthAudit {
     result_.settings.text = model::text_settings(request.text, static_cast<std::int64_t>(text_.size()));
     result_.settings.lengths = plan_.lengths;
     result_.settings.excerpts = static_cast<std::int64_t>(plan_.starts.size());
-    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), json_of(of_kept_rows(result_.settings)).dump());
+    const Json kept = json_of(of_kept_rows(result_.settings));
+    fingerprint_ = model::fingerprint_with(model::fingerprint_of(text_), kept.dump());
+    group_ = model::reading_group(
+        request.order, fmt::format("{}, text {:016x}", model::without_paths(kept).dump(), model::fingerprint_of(text_)), listener);
     readings_ = audit::no_readings(plan_);
     if (request.sharing.directory.empty() && request.saving.resume && std::filesystem::exists(rows_file()))
       readings_ = audit::read_readings(rows_file(), plan_, model_->configuration(), fingerprint_);
+    if (group_) audit::share_readings(*group_, plan_, readings_);
   }
 
   AuditResult run() { return request_.sharing.directory.empty() ? run_alone() : run_in_pieces(); }
@@ -138,8 +142,8 @@ class LengthAudit {
   }
 
   void open() {
-    if (request_.order.by_layer)
-      pass_ = model::open_layer_pass(*model_, request_.model, plan_.lengths.back(), listener_);
+    if (model::by_layer(request_.order))
+      pass_ = model::open_layer_pass(*model_, request_.model, plan_.lengths.back(), listener_, group_.get());
     else
       session_ = model::open_session(*model_, request_.model, plan_.lengths.back(), listener_);
   }
@@ -168,8 +172,7 @@ class LengthAudit {
       const std::filesystem::path file = job.path_of(pieces[piece]), state = file.string() + ".state.npz";
       read_one(piece, {.on_tokens = tell, .on_length = keep}, state);
       audit::write_readings(file, own, plan_, model_->configuration(), fingerprint_);
-      std::error_code ignored;
-      std::filesystem::remove(state, ignored);
+      model::remove_state(state);
       done += plan_.lengths.back();
     });
     listener_.on_progress("");
@@ -215,6 +218,7 @@ class LengthAudit {
   void read_all() {
     const auto start = Clock::now();
     std::int64_t left = 0, done = 0;
+    const std::filesystem::path state = model::state_file(request_.saving, request_.order);
     for (const auto& excerpt : readings_) left += is_read(excerpt) ? 0 : plan_.lengths.back();
     for (std::size_t e = 0; e < readings_.size(); ++e) {
       if (is_read(readings_[e])) continue;
@@ -225,7 +229,8 @@ class LengthAudit {
         readings_[e][i] = std::move(rows);
         if (saves() && (i + 1 == plan_.lengths.size() || seconds_since(saved_) >= kSecondsBetweenSaves)) write_saved();
       };
-      read_one(e, {.on_tokens = tell, .on_length = keep}, {});
+      read_one(e, {.on_tokens = tell, .on_length = keep}, state);
+      model::remove_state(state);
       done += plan_.lengths.back();
     }
     listener_.on_progress("");
@@ -309,6 +314,7 @@ class LengthAudit {
   std::int64_t before_;
   audit::ReadingPlan plan_;
   audit::Readings readings_;
+  std::unique_ptr<Group> group_;             // that reads together; null: none
   std::unique_ptr<model::Session> session_;  // or
   std::unique_ptr<model::LayerPass> pass_;
   AuditResult result_;
@@ -319,11 +325,13 @@ class LengthAudit {
 }  // namespace
 
 AuditResult audit_model(const AuditRequest& given, Listener& listener) {
-  const AuditRequest request = joined(given, "audit");
+  AuditRequest request = joined(given, "audit");
   check_fields(request);
+  model::check_reading(request.order, request.sharing.directory);
+  if (model::only_helps(request.order)) request.saving = {};
   check_sharing({request.sharing, request.saving.resume, request.saving.overwrite}, request.saving.json);
   files_of_audit(request).check();
-  tell_unshared(request.sharing, listener);
+  if (!request.order.together) tell_unshared(request.sharing, listener);
   return LengthAudit(request, listener).run();
 }
 

@@ -156,6 +156,20 @@ Readings no_readings(const ReadingPlan& plan) {
   return Readings(plan.starts.size(), std::vector<std::optional<KeptRows>>(plan.lengths.size()));
 }
 
+void share_readings(Group& group, const ReadingPlan& plan, Readings& readings) {
+  if (group.size() == 1) return;
+  for (auto& excerpt : readings)
+    for (std::size_t i = 0; i < excerpt.size(); ++i) {
+      const std::vector<float> mine = excerpt[i] ? excerpt[i]->values : std::vector<float>();
+      const Group::Bytes bytes = group.broadcast(std::as_bytes(std::span(mine)), 0);
+      excerpt[i].reset();
+      if (bytes.empty()) continue;
+      KeptRows rows{.positions = rows_near(plan.lengths[i]), .values = std::vector<float>(bytes.size() / sizeof(float))};
+      std::memcpy(rows.values.data(), bytes.data(), bytes.size());
+      excerpt[i] = std::move(rows);
+    }
+}
+
 std::vector<std::size_t> finished_lengths(const Readings& readings) {
   std::vector<std::size_t> finished;
   for (std::size_t i = 0; !readings.empty() && i < readings[0].size(); ++i)
@@ -210,6 +224,34 @@ namespace {
 
 std::string kept_name(std::size_t i) { return fmt::format("kept{}", i); }
 
+// Rows of layers [from, to) that other ranks have kept.
+void collect_rows(const model::LayerPass& pass, RowWatch& watch, std::size_t lengths, std::int64_t from, std::int64_t to) {
+  if (pass.size() == 1) return;
+  const std::int64_t heads = pass.model().configuration().heads;
+  for (std::size_t i = 0; i < lengths; ++i) {
+    const std::vector<std::int64_t>& positions = watch.kept(i).positions;
+    std::vector<float> values = watch.kept(i).values;
+    // visit(row) for all rows of a rank, each of kRowFields.
+    const auto for_rows_of = [&](int rank, const auto& visit) {
+      for (std::int64_t place = from * heads; place < to * heads; ++place)
+        for (std::size_t row = 0; row < positions.size(); ++row)
+          if (pass.owner_of(positions[row]) == rank)
+            visit(values.data() + (static_cast<std::size_t>(place) * positions.size() + row) * kRowFields);
+    };
+    std::vector<float> own;
+    for_rows_of(pass.rank(), [&](const float* row) { own.insert(own.end(), row, row + kRowFields); });
+    const std::vector<Group::Bytes> all = pass.group()->gather(std::as_bytes(std::span(own)));
+    for (int rank = 0; rank < pass.size(); ++rank) {
+      const std::byte* at = all[static_cast<std::size_t>(rank)].data();
+      for_rows_of(rank, [&](float* row) {
+        std::memcpy(row, at, kRowFields * sizeof(float));
+        at += kRowFields * sizeof(float);
+      });
+    }
+    watch.restore(i, std::move(values));
+  }
+}
+
 void save_pass(const model::LayerPass& pass, const RowWatch& watch, std::size_t lengths, const model::PassFile& file) {
   std::vector<NamedNpyView> arrays;
   for (std::size_t i = 0; i < lengths; ++i) {
@@ -243,8 +285,10 @@ void read_excerpt(model::LayerPass& pass, std::span<const model::Token> excerpt,
   const model::Configuration& c = pass.model().configuration();
   RowWatch watch(c, pass.block(), std::move(wanted));
   const model::WatchingPass watching(pass, watch);
-  if (!file.path.empty()) load_pass(pass, watch, lengths, file);
+  const bool saves = pass.agreed(!file.path.empty());
+  if (saves) load_pass(pass, watch, lengths, file);
   auto saved = Clock::now();
+  std::int64_t collected = pass.layers_done();  // layers of which all ranks have all rows
   pass.run(excerpt.first(static_cast<std::size_t>(lengths.back())), lengths,
            {.on_block =
                 [&](std::int64_t layer, std::int64_t tokens) {
@@ -252,8 +296,13 @@ void read_excerpt(model::LayerPass& pass, std::span<const model::Token> excerpt,
                   if (listener.on_tokens) listener.on_tokens(std::max<std::int64_t>(share, 1));
                 },
             .on_layer =
-                [&](std::int64_t) {
-                  if (file.path.empty() || std::chrono::duration<double>(Clock::now() - saved).count() < file.seconds) return;
+                [&](std::int64_t layers) {
+                  const bool due = std::chrono::duration<double>(Clock::now() - saved).count() >= file.seconds;
+                  const bool last = layers == c.layers, saving = saves && pass.agreed(due);
+                  if (!saving && !last) return;
+                  collect_rows(pass, watch, lengths.size(), collected, layers);
+                  collected = layers;
+                  if (!saving) return;
                   save_pass(pass, watch, lengths.size(), file);
                   saved = Clock::now();
                 }});

@@ -15,6 +15,7 @@
 #include "model/transformer/layer_pass.h"
 #include "model/transformer/session.h"
 #include "sharpmax/audit.h"
+#include "sharpmax/cluster.h"
 
 namespace sharpmax::audit {
 
@@ -94,6 +95,8 @@ inline constexpr std::int64_t kKeptRows = 64;
 // [excerpt][length]; nothing where it has not been read yet.
 using Readings = std::vector<std::vector<std::optional<KeptRows>>>;
 Readings no_readings(const ReadingPlan& plan);
+// Those of rank 0, on all ranks.
+void share_readings(Group& group, const ReadingPlan& plan, Readings& readings);
 // Lengths that every excerpt was read to.
 std::vector<std::size_t> finished_lengths(const Readings& readings);
 
@@ -106,8 +109,8 @@ struct ReadingListener {
 void read_excerpt(model::Session& session, std::span<const model::Token> excerpt,
                   std::span<const std::int64_t> lengths, const ReadingListener& listener);
 
-// The same layer by layer; every length comes at the end. `file`: for the state after a layer, from which a pass goes on
-// that was ended before; an empty path: none.
+// The same layer by layer; every length comes at the end, on all ranks of a pass that several make together. `file`: for
+// the state after a layer, from which a pass goes on that was ended before; an empty path: none. That of rank 0 counts.
 void read_excerpt(model::LayerPass& pass, std::span<const model::Token> excerpt, std::span<const std::int64_t> lengths,
                   const ReadingListener& listener, const model::PassFile& file);
 

@@ -229,6 +229,9 @@ ChunkLosses chunk_losses(LayerPass& pass, std::span<const Token> chunk, std::int
   LayerPass::Listener hearing = listener;
   hearing.logits = [&](std::int64_t position, std::span<const float> logits) { add_loss(result, chunk, position, logits); };
   pass.run(chunk.first(chunk.size() - 1), {}, hearing);
+  if (pass.size() == 1) return result;
+  result.losses = pass.of_all_tokens(std::span<const float>(result.losses));
+  result.likeliest = pass.group()->sum(result.likeliest);
   return result;
 }
 

@@ -11,7 +11,9 @@
 
 #include "base/in_quotes.h"
 #include "base/numbers.h"
+#include "cluster/launched_group.h"
 #include "job/json_members.h"
+#include "machine/blas.h"
 #include "machine/machine_limits.h"
 #include "model/file/model_file.h"
 #include "model/tokenizer/utf8.h"
@@ -153,12 +155,43 @@ std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& re
 }
 
 std::unique_ptr<LayerPass> open_layer_pass(const Model& model, const ModelRequest& request, std::int64_t tokens,
-                                           Listener& listener) {
+                                           Listener& listener, Group* group) {
   const auto bytes = layer_pass_bytes(model.configuration(), tokens, cache_type(request.cache));
   check_fits("features, and keys and values of one layer,", bytes, tokens, request.cache);
   note_untrained(model.configuration(), tokens, listener);
-  return std::make_unique<LayerPass>(model, session_settings(model, request, tokens, listener));
+  return std::make_unique<LayerPass>(model, session_settings(model, request, tokens, listener), group);
 }
+
+std::unique_ptr<Group> reading_group(const ReadingOrder& order, const std::string& settings, Listener& listener) {
+  if (!order.together) return nullptr;
+  const Launch by = launch();
+  std::unique_ptr<Group> group = launched_group(by, order.patience);
+  if (!by.several()) return group;
+  agree_on_call(*group, settings + blas_description());
+  if (by.rank == 0)
+    listener.narrate(fmt::format("{} processes, started by {}, read every text together, layer by layer", by.size, by.launcher));
+  return group;
+}
+
+void check_reading(const ReadingOrder& order, const std::string& directory) {
+  if (order.together && !directory.empty())
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{} and {} are two ways to share a job; give one", flagged("together"), given("directory", "DIR")));
+}
+
+std::filesystem::path state_file(const Saving& saving, const ReadingOrder& order) {
+  if (saving.json.empty() || !by_layer(order)) return {};
+  const std::filesystem::path file = saving.json + ".state.npz";
+  if (!saving.resume) remove_state(file);
+  return file;
+}
+
+void remove_state(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!file.empty()) std::filesystem::remove(file, ignored);
+}
+
+bool only_helps(const ReadingOrder& order) { return order.together && launch().rank > 0; }
 
 std::string checksum_of(const ModelFile& file, Listener& listener) {
   constexpr double kPatience = 1.0;  // seconds

@@ -36,7 +36,15 @@ std::unique_ptr<Session> open_session(const Model& model, const ModelRequest& re
 
 // The same for a pass layer by layer.
 std::unique_ptr<LayerPass> open_layer_pass(const Model& model, const ModelRequest& request, std::int64_t tokens,
-                                           Listener& listener);
+                                           Listener& listener, Group* group = nullptr);
+
+// The processes that read a text together, if the request says so; null: this one reads alone. All must have the same
+// `settings`. Rank 0 reports them.
+std::unique_ptr<Group> reading_group(const ReadingOrder& order, const std::string& settings, Listener& listener);
+// Refuses what does not go with reading together.
+void check_reading(const ReadingOrder& order, const std::string& directory);
+// Whether this process only helps: it has no files of its own.
+bool only_helps(const ReadingOrder& order);
 
 // File for the state of such a pass, written after a layer if `seconds` have passed since the last time.
 struct PassFile {
@@ -44,6 +52,12 @@ struct PassFile {
   std::uint64_t fingerprint = 0;  // of the model and the text
   double seconds = 0;
 };
+
+// Layer by layer, alone or together.
+inline bool by_layer(const ReadingOrder& order) { return order.by_layer || order.together; }
+// The file of a job that saves its results in a file; empty: none. One that was left is removed unless the job resumes.
+std::filesystem::path state_file(const Saving& saving, const ReadingOrder& order);
+void remove_state(const std::filesystem::path& file);
 
 // SHA-256 of the model as model/file/model_file.h has it; tells its progress if that takes over a second.
 std::string checksum_of(const ModelFile& file, Listener& listener);

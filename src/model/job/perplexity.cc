@@ -109,18 +109,23 @@ class ChunkJob {
         tokens_(tokens_after(*model_, request.text, request.skip)),
         length_(length_of(*model_, request, count())),
         result_{.provenance = provenance_of(request.command, command_of("perplexity", request)),
-                .settings = settings_of(*model_, request, tokens_, length_, listener)} {}
+                .settings = settings_of(*model_, request, tokens_, length_, listener)},
+        group_(model::reading_group(request.order, model::without_paths(json_of(result_.settings)).dump(), listener)) {}
 
+  // Alone, or together with other processes that read the same chunks.
   PerplexityResult run_alone() {
     result_.chunks = saved_chunks(request_, result_.settings);
+    share_saved_chunks();
     open();
     const auto measured = static_cast<std::int64_t>(result_.chunks.size());
     tell_resumption(request_.saving, measured, chunks(), listener_);
     total_ = count() - measured * length_;
     save();  // a file that cannot be written is known now, not after the work
+    const std::filesystem::path state = model::state_file(request_.saving, request_.order);
     for (std::int64_t at = measured; at < chunks(); ++at) {
-      result_.chunks.push_back(measure(at));
+      result_.chunks.push_back(measure(at, state));
       save();
+      model::remove_state(state);
     }
     listener_.on_progress("");
     return std::move(result_);
@@ -144,8 +149,7 @@ class ChunkJob {
       for (std::int64_t at = first; at < std::min(first + chunks_of_piece(), chunks()); ++at)
         losses.push_back(measure(at, state));
       write_text(file, json_of(losses).dump() + "\n");
-      std::error_code ignored;
-      std::filesystem::remove(state, ignored);
+      model::remove_state(state);
     });
     for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
       add_piece(job.path_of(pieces[piece]));
@@ -193,11 +197,20 @@ class ChunkJob {
   }
 
   void open() {
-    if (request_.order.by_layer)
-      pass_ = model::open_layer_pass(*model_, request_.model, length_, listener_);
+    if (model::by_layer(request_.order))
+      pass_ = model::open_layer_pass(*model_, request_.model, length_, listener_, group_.get());
     else
       session_ = model::open_session(*model_, request_.model, length_, listener_);  // the last token is not read
     start_ = Clock::now();
+  }
+  // What rank 0 found is what all go on from.
+  void share_saved_chunks() {
+    if (!group_ || group_->size() == 1) return;
+    const std::string mine = json_of(result_.chunks).dump();
+    const Group::Bytes bytes = group_->broadcast(std::as_bytes(std::span(mine)), 0);
+    const auto* const text = reinterpret_cast<const char*>(bytes.data());
+    result_.chunks.clear();
+    read_json(Json::parse(text, text + bytes.size()), result_.chunks);
   }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -222,7 +235,8 @@ class ChunkJob {
 
   ChunkLosses losses_by_layer(std::span<const model::Token> chunk, std::int64_t first, const model::PassFile& file) {
     const std::int64_t layers = model_->configuration().layers, read = static_cast<std::int64_t>(chunk.size()) - 1;
-    if (!file.path.empty()) pass_->load(file.path, file.fingerprint, read);
+    const bool saves = pass_->agreed(!file.path.empty());
+    if (saves) pass_->load(file.path, file.fingerprint, read);
     auto saved = Clock::now();
     return model::chunk_losses(
         *pass_, chunk, first,
@@ -233,7 +247,7 @@ class ChunkJob {
              },
          .on_layer =
              [&](std::int64_t) {
-               if (file.path.empty() || std::chrono::duration<double>(Clock::now() - saved).count() < file.seconds) return;
+               if (!saves || !pass_->agreed(std::chrono::duration<double>(Clock::now() - saved).count() >= file.seconds)) return;
                pass_->save(file.path, file.fingerprint, {});
                saved = Clock::now();
              }});
@@ -254,6 +268,7 @@ class ChunkJob {
   std::vector<model::Token> tokens_;
   std::int64_t length_;
   PerplexityResult result_;
+  std::unique_ptr<Group> group_;             // that reads together; null: none
   std::unique_ptr<model::Session> session_;  // or
   std::unique_ptr<model::LayerPass> pass_;
   std::int64_t done_ = 0, total_ = 0;  // tokens read here, and those to read
@@ -263,11 +278,13 @@ class ChunkJob {
 }  // namespace
 
 PerplexityResult perplexity(const PerplexityRequest& given, Listener& listener) {
-  const PerplexityRequest request = joined(given, "perplexity");
+  PerplexityRequest request = joined(given, "perplexity");
   check_fields(request);
+  model::check_reading(request.order, request.sharing.directory);
+  if (model::only_helps(request.order)) request.saving = {};
   check_sharing({request.sharing, request.saving.resume, request.saving.overwrite}, request.saving.json);
   files_of(request, request.saving.overwrite, kPerplexitySchema).check();
-  tell_unshared(request.sharing, listener);
+  if (!request.order.together) tell_unshared(request.sharing, listener);
   ChunkJob job(request, listener);
   return request.sharing.directory.empty() ? job.run_alone() : job.run_in_pieces();
 }

@@ -74,6 +74,26 @@ AnyTensor<4> KeyValueCache::values(std::int64_t layer, std::int64_t first, std::
   return view(element(layer, 1, first, 0), heads, count);
 }
 
+std::size_t KeyValueCache::bytes_of(std::int64_t tokens) const {
+  return static_cast<std::size_t>(2 * kv_heads_ * tokens * head_width_) * size_of(dtype_of(type_));
+}
+
+void KeyValueCache::append_bytes(std::int64_t layer, std::int64_t first, std::int64_t tokens, std::vector<std::byte>& bytes) const {
+  const std::size_t size = size_of(dtype_of(type_)), run = static_cast<std::size_t>(tokens * head_width_) * size;
+  for (std::int64_t which = 0; which < 2; ++which)
+    for (std::int64_t head = 0; head < kv_heads_; ++head) {
+      const std::byte* const from = memory_.get() + element(layer, which, head, first) * size;
+      bytes.insert(bytes.end(), from, from + run);
+    }
+}
+
+void KeyValueCache::store_bytes(std::int64_t layer, std::int64_t first, std::int64_t tokens, const std::byte* bytes) {
+  const std::size_t size = size_of(dtype_of(type_)), run = static_cast<std::size_t>(tokens * head_width_) * size;
+  for (std::int64_t which = 0; which < 2; ++which)
+    for (std::int64_t head = 0; head < kv_heads_; ++head, bytes += run)
+      std::copy_n(bytes, run, memory_.get() + element(layer, which, head, first) * size);
+}
+
 namespace {
 
 // Logits are computed for so many tokens at once that their memory stays small: [32, 256000] floats are 33
@@ -279,7 +299,7 @@ void Session::project(std::span<const Projection> parts, const float* in, std::i
   multiply({terms, parts.size()}, in, width, tokens, workspace_);
 }
 
-void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
+void Session::store_keys(std::int64_t layer, std::int64_t tokens) {
   const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
   const std::int64_t stride = c_.query_width() + 2 * c_.kv_width();
   project(w.query_key_value, entering(w.attention_norm, tokens), c_.width, tokens, query_key_value_.data(), stride);
@@ -289,6 +309,11 @@ void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
     prepare_query_and_key(layer, t, query);
     cache_.store(one_layer_ ? 0 : layer, position_ + t, key, key + c_.kv_width());
   });
+}
+
+void Session::run_attention(std::int64_t layer, std::int64_t tokens) {
+  const LayerWeights& w = model_.weights().layers[static_cast<std::size_t>(layer)];
+  store_keys(layer, tokens);
   attend_block(layer, tokens);
   project({&w.attention_out, 1}, attended_.data(), c_.query_width(), tokens, result_.data(), c_.width);
   add_result(w.after_attention_norm, tokens);

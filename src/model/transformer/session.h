@@ -45,6 +45,11 @@ class KeyValueCache {
   AnyTensor<4> values(std::int64_t layer, std::int64_t first_head, std::int64_t heads,
                       std::int64_t count) const;
 
+  // Keys and values of some tokens as bytes, to be stored in another cache of the same type and capacity.
+  std::size_t bytes_of(std::int64_t tokens) const;
+  void append_bytes(std::int64_t layer, std::int64_t first, std::int64_t tokens, std::vector<std::byte>& bytes) const;
+  void store_bytes(std::int64_t layer, std::int64_t first, std::int64_t tokens, const std::byte* bytes);
+
  private:
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -141,6 +146,8 @@ class Session {
   void tell_logits(std::int64_t tokens, const LogitsSink& sink);
   void embed(std::span<const Token> tokens);
   void run_attention(std::int64_t layer, std::int64_t tokens);
+  // Queries of the block to query_key_value_, its keys and values to the cache.
+  void store_keys(std::int64_t layer, std::int64_t tokens);
   void attend_block(std::int64_t layer, std::int64_t tokens);
   void run_feed_forward(std::int64_t layer, std::int64_t tokens);
   // Features of tokens first .. first + count - 1 of the block to logits_, [count, vocabulary].
