@@ -55,12 +55,13 @@ double SumOfSquares(const Real* values, std::size_t n) {
   return sum;
 }
 
-template <class Real>
-void Adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* values, Real* first,
-          Real* second) {
+// gradient_at(d, j): the gradient of the values from j on.
+template <class Real, class GradientAt>
+HWY_INLINE void AdamOver(const AdamStep& step, const GradientAt& gradient_at, std::size_t n, Real* values, Real* first,
+                         Real* second) {
   const auto real = [](double x) { return static_cast<Real>(x); };
   for_each_vector<Real>(n, [&](auto d, std::size_t j) {
-    const auto g = hn::Mul(hn::Set(d, real(step.gradient_scale)), hn::LoadU(d, gradient + j));
+    const auto g = gradient_at(d, j);
     const auto m = hn::MulAdd(hn::Set(d, real(step.beta1)), hn::LoadU(d, first + j),
                               hn::Mul(hn::Set(d, real(1.0 - step.beta1)), g));
     const auto v = hn::MulAdd(hn::Set(d, real(step.beta2)), hn::LoadU(d, second + j),
@@ -76,6 +77,18 @@ void Adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* value
   });
 }
 
+template <class Real>
+void Adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* values, Real* first, Real* second) {
+  const auto scale = static_cast<Real>(step.gradient_scale);
+  AdamOver(step, [&](auto d, std::size_t j) { return hn::Mul(hn::Set(d, scale), hn::LoadU(d, gradient + j)); }, n, values,
+           first, second);
+}
+
+template <class Real>
+void AdamAtRest(const AdamStep& step, std::size_t n, Real* values, Real* first, Real* second) {
+  AdamOver(step, [](auto d, std::size_t) { return hn::Zero(d); }, n, values, first, second);
+}
+
 #define SHARPMAX_FOR_REAL(Real, Suffix)                                                                              \
   void GeluInPlace##Suffix(Real* values, std::size_t n, Real* d_out) { GeluInPlace(values, n, d_out); }              \
   Real Dot##Suffix(const Real* a, const Real* b, std::size_t n) { return Dot(a, b, n); }                             \
@@ -84,6 +97,9 @@ void Adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* value
   void Adam##Suffix(const AdamStep& step, const Real* gradient, std::size_t n, Real* values, Real* first,            \
                     Real* second) {                                                                                  \
     Adam(step, gradient, n, values, first, second);                                                                  \
+  }                                                                                                                  \
+  void AdamAtRest##Suffix(const AdamStep& step, std::size_t n, Real* values, Real* first, Real* second) {            \
+    AdamAtRest(step, n, values, first, second);                                                                      \
   }
 SHARPMAX_FOR_REAL(float, F32)
 SHARPMAX_FOR_REAL(double, F64)
@@ -103,6 +119,7 @@ namespace sharpmax::learning {
   HWY_EXPORT(AddScaled##Suffix);                                                                                     \
   HWY_EXPORT(SumOfSquares##Suffix);                                                                                  \
   HWY_EXPORT(Adam##Suffix);                                                                                          \
+  HWY_EXPORT(AdamAtRest##Suffix);                                                                                    \
   template <>                                                                                                        \
   void gelu_in_place(Real* values, std::size_t n, Real* d_out) {                                                     \
     HWY_DYNAMIC_DISPATCH(GeluInPlace##Suffix)(values, n, d_out);                                                     \
@@ -122,6 +139,10 @@ namespace sharpmax::learning {
   template <>                                                                                                        \
   void adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* values, Real* first, Real* second) {    \
     HWY_DYNAMIC_DISPATCH(Adam##Suffix)(step, gradient, n, values, first, second);                                    \
+  }                                                                                                                  \
+  template <>                                                                                                        \
+  void adam_at_rest(const AdamStep& step, std::size_t n, Real* values, Real* first, Real* second) {                  \
+    HWY_DYNAMIC_DISPATCH(AdamAtRest##Suffix)(step, n, values, first, second);                                        \
   }
 SHARPMAX_EXPORT_REAL(float, F32)
 SHARPMAX_EXPORT_REAL(double, F64)

@@ -41,6 +41,9 @@ struct AdamStep {
 };
 template <class Real>
 void adam(const AdamStep& step, const Real* gradient, std::size_t n, Real* values, Real* first, Real* second);
+// The same for a gradient of 0, which is not read: values move on with their moments.
+template <class Real>
+void adam_at_rest(const AdamStep& step, std::size_t n, Real* values, Real* first, Real* second);
 
 // The loss over a training: its mean over each of at most 200 equal stretches of steps. Sums are kept step by
 // step, so that a training that was interrupted and went on has the same curve, bit for bit.

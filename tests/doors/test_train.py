@@ -154,6 +154,7 @@ def test_a_diverging_loss_says_when_and_keeps_the_last_good_state(tmp_path):
     (["lookup", "--arms", "softmax,hardmax"], ["there is no arm 'hardmax'", "tuned-adaptive"]),
     (["lookup", "--arms", "softmax,softmax"], ["'softmax' is given twice"]),
     (["lookup", "--normalizers", "softmux"], ["--normalizers", "softmux"]),
+    (["lookup", "--keys", "12", "--largest-size", "8"], ["at most 12 items", "tested from 16 on", "give --sizes"]),
     (["lookup", "--sizes", "64,64"], ["--sizes: 64 is given twice"]),
     (["recall", "--local-heads", "5"], ["--local-heads 5 is more than --heads 1"]),
     (["recall", "--local-layers", "2"], ["--local-layers 2 must be below --layers 2"]),
@@ -289,6 +290,14 @@ def test_a_changed_file_of_records_is_not_resumed(tmp_path):
     done("first.jsonl", *SMALL, "--resume", cwd=tmp_path)
     (tmp_path / "first.jsonl").write_text("\n".join(reversed(lines)))  # the same words, sizes and counts
     assert "records" in refused(2, "first.jsonl", *SMALL, "--resume", cwd=tmp_path)
+
+
+def test_sizes_that_cannot_show_what_the_training_is_for_are_told_before_it(tmp_path):
+    told = "no tested size is above 16, the largest in training"
+    small = ["16" if word == "8,64" else word for word in TINY]
+    said = done(*small, "--arms", "softmax", cwd=tmp_path).stderr
+    assert told in said and "--sizes" in said and said.index(told) < said.index("everything is in")
+    assert told not in done(*TINY, "--arms", "softmax", "--directory", "larger", cwd=tmp_path).stderr
 
 
 def test_no_training_is_called_so(tmp_path):

@@ -20,7 +20,7 @@ namespace {
 // Fields of which results say more than was asked for, and fields that they do not depend on.
 bool is_told_otherwise(const Field& field) {
   static const std::set<std::string_view> names = {"model", "context", "block", "threads", "resume", "overwrite",
-                                                   "join", "by_layer", "checkpoint_seconds"};
+                                                   "join", "by_layer", "together", "patience", "checkpoint_seconds"};
   return names.contains(field.name) || field.kind == Field::Kind::output || field.kind == Field::Kind::memory;
 }
 

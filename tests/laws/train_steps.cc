@@ -2,6 +2,9 @@
 // happened.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/numbers.h"
 #include "train/training/trainer.h"
 
 namespace sharpmax::train {
@@ -60,6 +63,39 @@ TEST(TrainSteps, AStateGoesOnAsIfNothingHadHappened) {
   }
 }
 
+// Tokens that a step does not read move on with their moments, though nobody looks at their gradient.
+TEST(TrainSteps, AStepMovesEveryParameterAsAdamDoesWithTheWholeGradient) {
+  for (const std::string task : {"lookup", "recall"}) {
+    SCOPED_TRACE(task);
+    TrainingPlan plan = plan_of(task, {.name = "softmax", .normalizer = "softmax"});
+    plan.task.keys = 200;
+    plan.optimizer.batch = 2;
+    Trainer trainer(plan, 2);
+    while (!trainer.finished()) {
+      TrainingState expected = trainer.state();
+      const StepReport report = trainer.step();
+      const double t = static_cast<double>(trainer.state().step);
+      const OptimizerSettings& s = plan.optimizer;
+      const learning::AdamStep step{.learning_rate = trainer.course().learning_rate_at(expected.step),
+                                    .weight_decay = 0.0,
+                                    .beta1 = s.beta1,
+                                    .beta2 = s.beta2,
+                                    .epsilon = s.epsilon,
+                                    .correction1 = 1.0 / (1.0 - std::pow(s.beta1, t)),
+                                    .correction2 = 1.0 / (1.0 - std::pow(s.beta2, t)),
+                                    .gradient_scale = report.gradient_norm > s.clip ? s.clip / report.gradient_norm : 1.0};
+      learning::adam(step, trainer.gradient().data(), expected.parameters.size(), expected.parameters.data(),
+                     expected.first_moment.data(), expected.second_moment.data());
+      double squares = 0.0;
+      for (const float g : trainer.gradient()) squares += static_cast<double>(g) * static_cast<double>(g);
+      EXPECT_NEAR(report.gradient_norm, std::sqrt(squares), 1e-6 * std::sqrt(squares));
+      EXPECT_EQ(trainer.state().parameters, expected.parameters) << "step " << t;
+      EXPECT_EQ(trainer.state().first_moment, expected.first_moment) << "step " << t;
+      EXPECT_EQ(trainer.state().second_moment, expected.second_moment) << "step " << t;
+    }
+  }
+}
+
 TEST(TrainSteps, ADivergingLossIsToldWithItsStepAndTheStateBeforeItIsKept) {
   TrainingPlan plan = plan_of("lookup", {.name = "softmax", .normalizer = "softmax"});
   plan.optimizer.learning_rate = 1e30;
@@ -81,16 +117,19 @@ TEST(TrainSteps, ADivergingLossIsToldWithItsStepAndTheStateBeforeItIsKept) {
   EXPECT_EQ(trainer.state(), good);
 }
 
-// Entropy and right answers of every head and question under a rule.
-Answers answered(const TrainingPlan& plan, const Decoder<float>::Rule& rule) {
+// Losses, right answers and what every head did, under several rules one after another.
+std::vector<Answers> answered_in_turn(const TrainingPlan& plan, const std::vector<Decoder<float>::Rule>& rules) {
   const auto task = task_kind(plan.task.task).make(plan.task);
   const std::vector<float> parameters = initial_parameters(plan.decoder, task->shape(), plan.seed);
   Batch batch;
   draw_batch(*task, {.seed = 3, .purpose = Purpose::test, .count = 4, .size = 24}, batch);
-  Answers found;
+  std::vector<Answers> found;
   Decoder<float>(plan.decoder, task->shape(), 1)
-      .answer(parameters, std::span(&rule, 1), batch, Watch::heads, [&](std::size_t, const Answers& a) { found = a; });
+      .answer(parameters, rules, batch, Watch::heads, [&](std::size_t, const Answers& a) { found.push_back(a); });
   return found;
+}
+Answers answered(const TrainingPlan& plan, const Decoder<float>::Rule& rule) {
+  return answered_in_turn(plan, std::vector<Decoder<float>::Rule>(1, rule)).front();
 }
 
 TEST(TrainRules, ATableOfOneNormalizerIsThatNormalizerAndOtherwiseEachHeadHasItsOwn) {
@@ -106,6 +145,25 @@ TEST(TrainRules, ATableOfOneNormalizerIsThatNormalizerAndOtherwiseEachHeadHasIts
   const Answers mixed = answered(plan, {layers, {Softmax{}, Hard{}, Softmax{}}});
   for (std::size_t i = 0; i < mixed.heads.size(); ++i)
     EXPECT_EQ(mixed.heads[i].entropy == 0.0, i % 3 == 1) << "head " << i;
+}
+
+// What does not depend on the rule is computed once: local layers, and what the layer after them reads.
+TEST(TrainRules, ARuleAnswersTheSameAloneAndAfterOthers) {
+  for (const std::int64_t local_layers : {0, 1, 2}) {
+    SCOPED_TRACE(local_layers);
+    TrainingPlan plan = plan_of("recall", {.name = "softmax", .normalizer = "softmax"});
+    plan.decoder = {.layers = 3, .width = 16, .heads = 2, .local_layers = local_layers, .head_width = 8, .window = 2};
+    const std::vector<Decoder<float>::Rule> rules = {{3, {Softmax{}}}, {3, {Hard{}}}, {3, {EntropyTarget{}, Softmax{}}}, {3, {Softmax{}}}};
+    const std::vector<Answers> together = answered_in_turn(plan, rules);
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      const Answers alone = answered(plan, rules[i]);
+      EXPECT_EQ(together[i].loss, alone.loss) << "rule " << i;
+      EXPECT_EQ(together[i].right, alone.right) << "rule " << i;
+      ASSERT_EQ(together[i].heads.size(), to_size(2 * (3 - local_layers)));
+      for (std::size_t h = 0; h < alone.heads.size(); ++h) EXPECT_EQ(together[i].heads[h].entropy, alone.heads[h].entropy);
+    }
+    EXPECT_NE(together[0].loss, together[1].loss);
+  }
 }
 
 TEST(TrainRules, HeadsOfALocalLayerSeeNothingBeyondTheirWindow) {

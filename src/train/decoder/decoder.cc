@@ -58,7 +58,14 @@ void Decoder<Real>::embed() {
 // Rows in their order, so that sums do not depend on threads.
 template <class Real>
 void Decoder<Real>::embed_backward() {
-  std::fill_n(gradient_ + layout_.embedding().offset, layout_.embedding().size(), Real{0});
+  if (gradient_ == cleared_)
+    for (const std::int32_t token : read_tokens_) std::fill_n(gradient_ + token * s_.width, s_.width, Real{0});
+  else
+    std::fill_n(gradient_ + layout_.embedding().offset, layout_.embedding().size(), Real{0});
+  cleared_ = gradient_;
+  read_tokens_ = batch_->tokens;
+  std::sort(read_tokens_.begin(), read_tokens_.end());
+  read_tokens_.erase(std::unique(read_tokens_.begin(), read_tokens_.end()), read_tokens_.end());
   const std::int64_t rows = batch_->sequences * batch_->length;
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t slot = 0; slot < batch_->slots; ++slot)
@@ -66,15 +73,31 @@ void Decoder<Real>::embed_backward() {
                            gradient_ + batch_->tokens[to_size(r * batch_->slots + slot)] * s_.width);
 }
 
-// Queries, keys and values of layers before `first_projected` are there already. rule_of(layer): normalizers, see LayerRule.
+// Layers from `first` on, of which those before `first_projected` have queries, keys and values already.
+// rule_of(layer): normalizers, see LayerRule.
 template <class Real>
 template <class RuleOf>
-void Decoder<Real>::run_layers(const RuleOf& rule_of, std::int64_t first_projected) {
-  for (std::int64_t i = 0; i < s_.layers; ++i) {
-    Layer<Real>& layer = layers_[to_size(i)];
-    if (i >= first_projected) layer.project_in(weights_of(i), turns_, shape_of(i), input_of(i));
-    outputs_[to_size(i)] = layer.finish(weights_of(i), rule_of(i), input_of(i));
+void Decoder<Real>::run_layers(const RuleOf& rule_of, std::int64_t first, std::int64_t first_projected) {
+  for (std::int64_t i = first; i < s_.layers; ++i) {
+    if (i >= first_projected) project_in(i);
+    outputs_[to_size(i)] = layers_[to_size(i)].finish(weights_of(i), rule_of(i), input_of(i));
   }
+}
+
+template <class Real>
+void Decoder<Real>::project_in(std::int64_t layer) {
+  layers_[to_size(layer)].project_in(weights_of(layer), turns_, shape_of(layer), input_of(layer));
+}
+
+// Local layers keep softmax, and the layer after them has queries, keys and values before its normalizer matters.
+template <class Real>
+void Decoder<Real>::run_before_rules() {
+  const AnyNormalizer unused = Softmax{};
+  for (std::int64_t i = 0; i < s_.local_layers; ++i) {
+    project_in(i);
+    outputs_[to_size(i)] = layers_[to_size(i)].finish(weights_of(i), {&unused, 1}, input_of(i));
+  }
+  project_in(s_.local_layers);
 }
 
 // Row of a question in what the last layer gives.
@@ -138,7 +161,7 @@ BatchReport Decoder<Real>::measure(std::span<const Real> parameters,
                                    std::span<const AnyNormalizer> normalizers, const Batch& batch) {
   const SerialBlas serial;
   prepare(parameters, {}, batch);
-  run_layers([&](std::int64_t i) { return normalizers.subspan(to_size(i), 1); }, 0);
+  run_layers([&](std::int64_t i) { return normalizers.subspan(to_size(i), 1); }, 0, 0);
   return read_out();
 }
 
@@ -148,7 +171,7 @@ BatchReport Decoder<Real>::learn(std::span<const Real> parameters, std::span<con
                                  std::span<double> d_normalizers) {
   const SerialBlas serial;
   prepare(parameters, gradient, batch);
-  run_layers([&](std::int64_t i) { return normalizers.subspan(to_size(i), 1); }, 0);
+  run_layers([&](std::int64_t i) { return normalizers.subspan(to_size(i), 1); }, 0, 0);
   const BatchReport report = read_out();
   read_out_backward();
   const auto count = static_cast<std::int64_t>(normalizers.front().parameters().size());
@@ -216,10 +239,11 @@ void Decoder<Real>::answer(std::span<const Real> parameters, std::span<const Rul
                            const std::function<void(std::size_t, const Answers&)>& answered) {
   const SerialBlas serial;
   prepare(parameters, {}, batch);
-  layers_.front().project_in(weights_of(0), turns_, shape_of(0), input_of(0));
+  run_before_rules();
   const auto heads = to_size(s_.global_heads());
   for (std::size_t rule = 0; rule < rules.size(); ++rule) {
-    run_layers([&](std::int64_t i) { return std::span<const AnyNormalizer>(rules[rule][to_size(i)]); }, 1);
+    run_layers([&](std::int64_t i) { return std::span<const AnyNormalizer>(rules[rule][to_size(i)]); }, s_.local_layers,
+               s_.local_layers + 1);
     Answers answers;
     answers.found.resize(to_size(batch.sequences * batch.asked()));
     if (watch == Watch::heads) {

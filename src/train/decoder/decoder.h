@@ -40,10 +40,12 @@ class Decoder {
   const Layout& layout() const noexcept { return layout_; }
 
   // Loss and its gradient. normalizers: one per layer, of the heads that see everything. gradient: as
-  // parameters, overwritten. d_normalizers: [layer, parameter, global head], of as many parameters as the
+  // parameters, overwritten; the memory of the call before must be as that call left it. d_normalizers: [layer, parameter, global head], of as many parameters as the
   // first normalizer has; may be empty.
   BatchReport learn(std::span<const Real> parameters, std::span<const AnyNormalizer> normalizers,
                     const Batch& batch, std::span<Real> gradient, std::span<double> d_normalizers);
+  // Tokens that the last learn() read, ascending: no other row of the embedding has a gradient.
+  const std::vector<std::int32_t>& read_tokens() const noexcept { return read_tokens_; }
   // The loss alone.
   BatchReport measure(std::span<const Real> parameters, std::span<const AnyNormalizer> normalizers,
                       const Batch& batch);
@@ -61,7 +63,9 @@ class Decoder {
   void embed();
   void embed_backward();
   template <class RuleOf>
-  void run_layers(const RuleOf& rule_of, std::int64_t first_projected);
+  void run_layers(const RuleOf& rule_of, std::int64_t first, std::int64_t first_projected);
+  void project_in(std::int64_t layer);
+  void run_before_rules();
   std::int64_t row_of(std::int64_t question) const;
   BatchReport read_out();  // leaves the gradient by the logits in logits_
   void read_out_backward();
@@ -86,6 +90,8 @@ class Decoder {
       logits_;  // [question, width], [question], [question, part, class]
   std::vector<bool> right_;
   std::vector<Real> d_normed_, d_asked_, d_out_, d_in_;
+  std::vector<std::int32_t> read_tokens_;
+  const Real* cleared_ = nullptr;  // gradient whose embedding is 0 but for read_tokens_
 };
 
 }  // namespace sharpmax::train

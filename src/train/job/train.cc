@@ -88,6 +88,15 @@ void tell_company(const Launch& launch, const train::RunSettings& settings, cons
   if (!idle.empty()) listener.narrate(idle);
 }
 
+// A test at trained sizes says nothing about larger ones, which is what the training is for.
+void tell_sizes(const train::RunSettings& settings, Listener& listener) {
+  const std::int64_t largest = settings.test.sizes.back(), trained = settings.task.largest_size;
+  if (largest <= trained)
+    listener.narrate(fmt::format("no tested size is above {}, the largest in training: the test cannot show whether accuracy "
+                                 "holds beyond it; give larger ones in {}",
+                                 trained, named("sizes")));
+}
+
 Existing existing_for(const TrainRequest& request, bool shared) {
   return shared              ? Existing::join
          : request.resume    ? Existing::resume
@@ -137,6 +146,7 @@ TrainResult train_models(const TrainRequest& request, Listener& listener) {
   listener.on_resumption({true, "checkpoints and finished tests are saved", directory_of(request)});
   const train::Directory directory(directory_of(request), settings, existing_for(request, shared));
   tell_company(launched, settings, directory_of(request), listener);
+  tell_sizes(settings, listener);
   TrainResult result = train::run(settings, directory,
                                   {.threads = request.threads.value_or(0),
                                    .checkpoint_seconds = request.checkpoint_seconds,

@@ -140,6 +140,9 @@ RunSettings settings_of(const TrainRequest& request) {
     for (const std::int64_t n : kind.sizes)
       if (n <= task->largest_size()) run.test.sizes.push_back(n);
   }
+  if (run.test.sizes.empty())
+    refuse_settings(fmt::format("{} has sequences of at most {} items here, and is tested from {} on; give {}", run.task.task,
+                                task->largest_size(), kind.sizes.front(), named("sizes")));
   std::sort(run.test.sizes.begin(), run.test.sizes.end());
   for (const std::int64_t n : run.test.sizes) check_size(*task, run.task, "sizes", n);
   if (const auto twice = std::adjacent_find(run.test.sizes.begin(), run.test.sizes.end());

@@ -164,10 +164,7 @@ StepReport Trainer::step() {
               .progress = static_cast<double>(state_.step) / static_cast<double>(course_.steps())},
              batch_);
   StepReport report{decoder_.learn(state_.parameters, normalizers_, batch_, gradient_, d_rule_)};
-  double squares = learning::sum_of_squares(gradient_.data(), gradient_.size());
-  for (std::size_t i = 0; i < d_rule_.size(); ++i)
-    squares += rule_->learns(i) ? d_rule_[i] * d_rule_[i] : 0.0;
-  report.gradient_norm = std::sqrt(squares);
+  report.gradient_norm = std::sqrt(squares_of_gradient());
   check(report);
   const OptimizerSettings& s = plan_.optimizer;
   const double t = static_cast<double>(state_.step + 1);
@@ -192,9 +189,44 @@ StepReport Trainer::step() {
   return report;
 }
 
+double Trainer::squares_of_gradient() const {
+  const Part& embedding = decoder_.layout().embedding();
+  double squares = 0.0;
+  for (const std::int32_t token : decoder_.read_tokens())
+    squares += learning::sum_of_squares(gradient_.data() + token * embedding.columns, to_size(embedding.columns));
+  squares += learning::sum_of_squares(gradient_.data() + embedding.size(), gradient_.size() - to_size(embedding.size()));
+  for (std::size_t i = 0; i < d_rule_.size(); ++i) squares += rule_->learns(i) ? d_rule_[i] * d_rule_[i] : 0.0;
+  return squares;
+}
+
+// A step reads a few hundred of many thousand tokens. The rows of the others move on too, without a pass over their gradient.
+void Trainer::descend_embedding(const learning::AdamStep& step) {
+  const Part& part = decoder_.layout().embedding();
+  const std::vector<std::int32_t>& read = decoder_.read_tokens();
+  const std::int64_t width = part.columns, rows = std::max<std::int64_t>(kAdamBlock / width, 1);
+  TrainingState& s = state_;
+  parallel_for(threads_, (part.rows + rows - 1) / rows, [&](std::int64_t task, int) {
+    const std::int64_t end = std::min(part.rows, (task + 1) * rows);
+    auto next = std::lower_bound(read.begin(), read.end(), task * rows);
+    for (std::int64_t row = task * rows; row < end;) {
+      const bool rests = next == read.end() || *next > row;
+      const std::int64_t stop = !rests ? row + 1 : next == read.end() ? end : std::min<std::int64_t>(*next, end);
+      const std::size_t at = to_size(row * width), count = to_size((stop - row) * width);
+      if (rests)
+        learning::adam_at_rest(step, count, &s.parameters[at], &s.first_moment[at], &s.second_moment[at]);
+      else
+        learning::adam(step, &gradient_[at], count, &s.parameters[at], &s.first_moment[at], &s.second_moment[at]);
+      if (!rests) ++next;
+      row = stop;
+    }
+  });
+}
+
 // Scales of norms do not decay.
 void Trainer::descend(const learning::AdamStep& step) {
+  descend_embedding(step);
   for (const Part& part : decoder_.layout().parts()) {
+    if (part.offset == decoder_.layout().embedding().offset) continue;
     learning::AdamStep of_part = step;
     if (!part.is_matrix()) of_part.weight_decay = 0.0;
     parallel_for(threads_, (part.size() + kAdamBlock - 1) / kAdamBlock, [&](std::int64_t task, int) {

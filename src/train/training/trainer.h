@@ -96,7 +96,9 @@ class Trainer {
   void begin_rule();
   void place_rule();
   void check(const StepReport& report) const;
+  double squares_of_gradient() const;
   void descend(const learning::AdamStep& step);
+  void descend_embedding(const learning::AdamStep& step);
   void descend_rule(learning::AdamStep step);
 
   TrainingPlan plan_;
