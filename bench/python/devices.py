@@ -49,6 +49,18 @@ CASES = {
 }
 ALLOWED, CHECKED = 1e-4, 64  # between answers, of so many queries
 MEMORY_KEYS, MEMORY_BAR = 16384, 300  # MB beyond the inputs
+PROFILED = "entropy and peak weight, beside SDPA"
+# What the operations of the short way are for; others are small.
+PURPOSES = {
+    "aten::bmm": "products of queries and keys, of weights and values",
+    "aten::exp2": "powers",
+    "aten::amax": "largest score of each row",
+    "aten::sub_": "scores less the largest",
+    "aten::sum": "sums of weights",
+    "aten::mul_": "weights times their logarithms",
+    "aten::nansum": "sums of these",
+    "aten::masked_fill_": "keys hidden by causality",
+}
 
 
 def parse_arguments():
@@ -58,7 +70,7 @@ def parse_arguments():
     parser.add_argument("--keys", type=int, default=2048)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--quick", action="store_true", help="three rounds")
-    parser.add_argument("--cases", help="which of them, joined by ';', memory one of them (default: all)")
+    parser.add_argument("--cases", help="which of them, joined by ';', profile and memory among them (default: all)")
     parser.add_argument("--memory", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -178,6 +190,35 @@ def measure_memory():
     print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3 + rows)
 
 
+def measure_profile(tensors, rounds):
+    """Milliseconds of one call by operation, and of the peer's call. By the clock: for a machine that does nothing else."""
+    import torch
+
+    ours, theirs = contenders(PROFILED, tensors)
+    ours(), theirs()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as found:
+        for _ in range(rounds):
+            ours()
+    spent, calls = {}, 0
+    for event in found.key_averages():
+        purpose = PURPOSES.get(event.key, "all else: small operations and Python")
+        spent[purpose] = spent.get(purpose, 0.0) + event.self_cpu_time_total / 1e3 / rounds
+        calls += event.count / rounds if event.key.startswith("aten::") else 0
+    peer = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        theirs()
+        peer.append(1e3 * (time.perf_counter() - began))
+    result = {"milliseconds": spent, "peer": statistics.median(peer), "operations": round(calls)}
+    for purpose, milliseconds in sorted(spent.items(), key=lambda item: -item[1]):
+        print(f"profile: {purpose}: {milliseconds:.1f} ms")
+    print(
+        f"profile: {sum(spent.values()):.0f} ms in {result['operations']} operations; SDPA {result['peer']:.0f} ms",
+        flush=True,
+    )
+    return result
+
+
 def kept(output, names, now):
     """What an earlier run of this machine and size measured, without the cases that are measured now."""
     if output is None or not output.exists():
@@ -185,8 +226,10 @@ def kept(output, names, now):
     before = json.loads(output.read_text())
     if any(before[what] != now[what] for what in ("schema", "keys", "threads", "versions")):
         return {"cases": []}
-    memory = {"megabytes": before["megabytes"]} if "megabytes" in before else {}
-    return {"cases": [entry for entry in before["cases"] if entry["case"] not in names], **memory}
+    load = "load_average_before"  # the largest is told of cases from several runs
+    now["machine"][load] = max(now["machine"][load], before["machine"][load])
+    others = {what: before[what] for what in ("megabytes", "profile") if what in before}
+    return {"cases": [entry for entry in before["cases"] if entry["case"] not in names], **others}
 
 
 def main():
@@ -202,7 +245,7 @@ def main():
               "threads": arguments.threads, "keys": arguments.keys, "memory_keys": MEMORY_KEYS, "memory_bar": MEMORY_BAR, "versions": {"torch": torch.__version__}}  # fmt: skip
     print(f"load before: {result['machine']['load_average_before']:.2f}, {arguments.threads} threads", flush=True)
     tensors = drawn(torch, arguments.keys)
-    names = arguments.cases.split(";") if arguments.cases else [*CASES, "memory"]
+    names = arguments.cases.split(";") if arguments.cases else [*CASES, "profile", "memory"]
     result.update(kept(arguments.output, names, result))
     clock = time.process_time if arguments.threads == 1 else time.perf_counter
     rounds = 3 if arguments.quick else arguments.rounds
@@ -213,6 +256,8 @@ def main():
             verdict = "holds" if result["megabytes"] <= MEMORY_BAR else "does not hold"
             print(f"memory, entropy_target with statistics, {MEMORY_KEYS} keys: {result['megabytes']:.0f} MB beyond the inputs, "
                   f"at most {MEMORY_BAR}: {verdict}", flush=True)  # fmt: skip
+        elif case == "profile":
+            result["profile"] = measure_profile(tensors, rounds)
         else:
             result["cases"].append(measure_case(case, tensors, rounds, clock))
             result["cases"].sort(key=lambda entry: list(CASES).index(entry["case"]))

@@ -11,7 +11,7 @@ from .._request import Options, causal_word
 from .._shapes import common_shapes, fit
 from .._stats import gather_stats
 from . import _route
-from ._checks import FLOATING, check_device, check_inputs, check_lengths, check_mask, check_number, integers
+from ._checks import FLOATING, check_inputs, check_lengths, check_mask, check_number, check_parameters, integers
 from ._kernel import Lengths, Masks, Wishes, gaps_of
 from ._rules import resolve
 from ._statistics import wishes_of
@@ -73,6 +73,31 @@ def _autocast(
     )
 
 
+def _in_context(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, normalizer: typing.Any, options: Options,
+    return_stats: typing.Any, group: typing.Any,
+) -> tuple[Tensor, Tensor, Tensor | None, bool, str | None]:  # fmt: skip
+    """Keys, values and mask of all ranks, as far as the queries of this one see them, and the causality that is left."""
+    from . import _context
+
+    is_causal, scale, causal, window, key_lengths, documents, soft_cap = options
+    _context.check_group(group)
+    if key_lengths is not None or documents is not None:
+        raise ValueError("key_lengths and documents do not go with group; use attn_mask")
+    word = causal_word(is_causal, causal)
+    if window is not None and not word:
+        raise ValueError("window goes with group only under a causal mask; give is_causal=True or causal=")
+    wishes = _NO_WISHES if return_stats is False else wishes_of(return_stats)
+    if wishes.map_rows or "column_mass" in wishes.names.split(","):
+        raise ValueError("column_mass and map sum over queries of all ranks; with group, ask for statistics of rows")
+    rule, _ = resolve(normalizer)
+    settings = f"{rule.text}, scale {scale}, window {window}, soft_cap {soft_cap}"
+    key, value, end = _context.gather_context(query, key, value, word, settings, group)
+    if attn_mask is not None and attn_mask.shape[-1] != 1:
+        attn_mask = attn_mask[..., :end]
+    return key, value, attn_mask, False, "bottom-right" if word else None
+
+
 def attention(
     query: Tensor,
     key: Tensor,
@@ -91,6 +116,7 @@ def attention(
     soft_cap: float = 0.0,
     return_stats: typing.Any = False,
     threads: int = 0,
+    group: typing.Any = None,
 ) -> typing.Any:
     """Attention under any normalizer, spelt as torch's scaled_dot_product_attention; see sharpmax.attention.
 
@@ -103,16 +129,26 @@ def attention(
     that device, a block of queries at a time, with statistics in float32 (docs/reference/devices.md). A tensor whose last
     dimension is strided is copied. Under autocast query, key, value and a floating attn_mask take autocast's type,
     as torch's own function has it.
+
+    group: processes of torch.distributed that hold one sequence together. Each has a run of its queries and a run of its
+    keys and values, in order of rank, and gets its own queries' output and gradients of its own shards. attn_mask has
+    this rank's queries and all keys. Gradients of a normalizer's parameters and of attn_mask are those of this rank's rows:
+    reduce them as you reduce those of a model's other parameters.
     """
     check_dropout(dropout_p)
     if _is_autocast(query):
         query, key, value, attn_mask = _autocast((query, key, value, attn_mask))
     check_inputs(query, key, value)
+    if group is not None:
+        key, value, attn_mask, is_causal, causal = _in_context(
+            query, key, value, attn_mask, normalizer, Options(is_causal, scale, causal, window, key_lengths, documents, soft_cap),
+            return_stats, group,
+        )  # fmt: skip
     if attn_mask is not None:
         check_mask(attn_mask, query)
     rule, parameters = resolve(normalizer)
     if parameters is not None:
-        check_device(parameters, f"a parameter of {rule.text}", query)
+        check_parameters(parameters, rule.text, query)
     masks = _PLAIN_MASKS
     if is_causal or causal is not None or window is not None or scale is not None or soft_cap:
         masks = masks_of(Options(is_causal, scale, causal, window, None, None, soft_cap))

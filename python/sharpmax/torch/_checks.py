@@ -36,6 +36,15 @@ def check_device(tensor: Tensor, name: str, query: Tensor, query_name: str = "qu
         )
 
 
+def check_parameters(parameters: Tensor, rule: str, query: Tensor, query_name: str = "query") -> None:
+    """Those of a Learnable, which is moved as a whole, or of a Parametrized, whose tensors are."""
+    if parameters.device != query.device:
+        raise TypeError(
+            f"the parameters of {rule} are on {parameters.device} and {query_name} on {query.device}; they must be on one "
+            f"device, so move them by .to('{query.device}')"
+        )
+
+
 def check_lengths(lengths: typing.Sequence[Tensor | None], query: Tensor) -> None:
     """Whole numbers may stay in CPU memory, where they can be looked at."""
     for name, tensor in zip(("key_lengths", "documents", "documents"), lengths):

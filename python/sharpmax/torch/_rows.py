@@ -10,7 +10,7 @@ from .._attention import checked_threads
 from .._rows import checked_axis, folded
 from .._stats import gather_stats
 from . import _route
-from ._checks import check_device, check_floating
+from ._checks import check_floating, check_parameters
 from ._kernel import Wishes, gaps_of
 from ._rules import resolve
 from ._statistics import wishes_of
@@ -35,7 +35,7 @@ def normalize(
     axis = checked_axis(axis, scores.dim())
     rule, parameters = resolve(normalizer)
     if parameters is not None:
-        check_device(parameters, f"a parameter of {rule.text}", scores, "scores")
+        check_parameters(parameters, rule.text, scores, "scores")
     wishes = Wishes() if return_stats is False else wishes_of(return_stats)
     rows = scores if axis == -1 else scores.swapaxes(axis, -1)
     weights, found = _route.weigh(folded(rows), parameters, rule, wishes, checked_threads(threads))

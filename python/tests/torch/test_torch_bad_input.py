@@ -120,7 +120,7 @@ WRONG_PARAMETERS = {
     "no gradient": (ValueError, "k of top_k has no gradient", "top_k", {"k": torch.tensor(3.0)}),
     "number": (TypeError, "beta of softmax is a float", "softmax", {"beta": 3.0}),
     "integer": (TypeError, "beta of softmax is torch.int64", "softmax", {"beta": torch.tensor(3)}),
-    "meta": (TypeError, "a parameter of softmax is on meta", "softmax", {"beta": torch.ones(1, device="meta")}),
+    "meta": (TypeError, "the parameters of softmax are on meta", "softmax", {"beta": torch.ones(1, device="meta")}),
     "meta and not": (
         TypeError,
         "b of ssmax is on meta and s on cpu",

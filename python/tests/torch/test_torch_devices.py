@@ -147,6 +147,20 @@ def test_learnable_parameters_need_no_float64_on_another_device():
         assert all(raw.grad.shape == (4,) for raw in rule.parameters())
 
 
+@pytest.mark.parametrize("make", ["Learnable", "Parametrized"])
+def test_a_normalizer_elsewhere_is_told_to_move(make):
+    rule = (
+        st.Learnable("sink", heads=4, device="meta")
+        if make == "Learnable"
+        else st.Parametrized("sink", c=torch.ones(4, device="meta"))
+    )
+    words = r"the parameters of sink\S* are on meta and {} on cpu; they must be on one device, so move them by \.to\('cpu'\)$"
+    with pytest.raises(TypeError, match=words.format("query")):
+        sharpmax.attention(*made()[:3], enable_gqa=True, normalizer=rule)
+    with pytest.raises(TypeError, match=words.format("scores")):
+        sharpmax.normalize(torch.ones(4, 3), rule)
+
+
 @pytest.fixture
 def forced(monkeypatch):
     monkeypatch.setattr(_path, "forced", True)
@@ -172,7 +186,7 @@ def test_opcheck(forced, rule):
     torch.library.opcheck(torch.ops.sharpmax.normalize.default, (scores, None, rule, "", *Wishes("entropy"), 0))
 
 
-@pytest.mark.parametrize("rule", ["softmax", "entropy_target", "entmax15"])
+@pytest.mark.parametrize("rule", [member["name"] for member in sharpmax.family()])
 def test_compiled_whole(forced, rule):
     def function(query, key, value):
         out, stats = sharpmax.attention(

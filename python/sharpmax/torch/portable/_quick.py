@@ -52,16 +52,23 @@ def attend(call: Call, values: Values, wishes: Wishes, out: Tensor) -> dict[str,
     """Writes the answer to out [batch, head, query, value feature]; statistics by name."""
     softmax = _Softmax(call, wishes)
     by_shape = call.scores.visibility.by_shape
-    weigh_values = values.product if by_shape else values.weighed
+    sums = (
+        out if out.dtype == call.query.dtype else call.query.new_empty(out.shape)
+    )  # of weights that are not divided yet
     for block in call.blocks(cached=True):
         place = (block.batch, block.heads, block.queries)
         seen = call.scores.visibility.of(*place)
         if seen.keys.start == seen.keys.stop:
-            out[place] = 0.0
+            sums[place] = 0.0
             continue
-        weights, total = softmax.weigh(block, seen)
-        out[place] = weigh_values(weights, block, seen).div_(total)
+        weights = softmax.weigh(block, seen)
+        values.product(weights, block, seen, sums[place])
+        if not by_shape:
+            values.lose_nothing(sums[place], weights, block, seen)
         softmax.record(weights)
+    torch.div(sums, softmax.divisors(), out=sums)
+    if sums is not out:
+        out.copy_(sums)
     if by_shape:
         values.lose_nothing_seen(out)
     return softmax.found()
@@ -75,14 +82,17 @@ class _Scratch:
 
     def of(self, shape: tuple[int, ...], keys: int) -> Tensor:
         """keys: how many the last dimension may have in a later block."""
-        size = math.prod(shape)
-        if size > self._memory.shape[0]:
+        if math.prod(shape) > self._memory.shape[0]:
             self._memory = self._memory.new_empty(math.prod(shape[:-1]) * keys)
-        return self._memory[:size].view(shape)
+        strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+        return self._memory.as_strided(shape, strides)
 
 
 class _Softmax:
-    """Weights of one block after the other, and numbers of all rows, [batch, head, query]."""
+    """Weights of one block after the other, and numbers of all rows, [batch, head, query, 1].
+
+    Reductions of a block write to their place among these: on a CPU every small operation beside costs microseconds.
+    """
 
     def __init__(self, call: Call, wishes: Wishes) -> None:
         self._call, self._names = call, _names(wishes)
@@ -94,18 +104,18 @@ class _Softmax:
         self._query = call.query * (call.scores.scale * self._before)
         self._scores_memory, self._weights_memory = _Scratch(call.query), _Scratch(call.query)
         # What they are for a row that sees no key:
-        rows = call.query.shape[:3]
+        rows = (*call.query.shape[:3], 1)
         self._top = call.query.new_zeros(rows)  # largest score, as it was made
         self._sum = call.query.new_zeros(rows)  # of weights, the largest of which is 1
         self._moment = call.query.new_zeros(rows)  # sum of weight * log2 weight
         self._first, self._support = call.query.new_zeros(rows), call.query.new_zeros(rows)
-        self._counts = call.query.new_zeros((*rows, len(self._gaps)))
+        self._counts = call.query.new_zeros((*rows[:3], len(self._gaps)))
 
-    def weigh(self, block: Block, seen: Seen) -> tuple[Tensor, Tensor]:
-        """Weights of a block, and what to divide by."""
+    def weigh(self, block: Block, seen: Seen) -> Tensor:
+        """Weights of a block, of which the largest is 1."""
         self._place = place = (block.batch, block.heads, block.queries)
         scores = seen.fill(self._products(block, seen), HIDDEN)
-        top = scores.amax(-1, keepdim=True)
+        top = torch.amax(scores, -1, keepdim=True, out=self._top[place])
         self._scores = scores.sub_(top)
         weights = self._weights_memory.of(scores.shape, self._call.key.shape[2])
         for i, gap in enumerate(self._gaps):
@@ -115,11 +125,14 @@ class _Softmax:
         torch.exp2(scores, out=weights)
         if seen.may_be_empty:
             seen.fill(weights, 0.0)
-        total = weights.sum(-1, keepdim=True)
-        self._top[place], self._sum[place] = top[..., 0], total[..., 0]
+        torch.sum(weights, -1, keepdim=True, out=self._sum[place])
         if "first_weight" in self._names and seen.keys.start == 0:
-            self._first[place] = weights[..., 0]
-        return weights, total.clamp(min=1.0) if seen.may_be_empty else total
+            self._first[place] = weights[..., :1]
+        return weights
+
+    def divisors(self) -> Tensor:
+        """[batch, head, query, 1]: of every row, 1 of one that sees no key."""
+        return self._sum.clamp(min=1.0)
 
     def _products(self, block: Block, seen: Seen) -> Tensor:
         """[batch, head, query, key]"""
@@ -133,9 +146,9 @@ class _Softmax:
         """Writes over the weights and scores of the block."""
         if not self._names.isdisjoint(("entropy", "effective_support")):
             # A score of -inf has weight 0, and their product is no number; a poisoned row is known by its sum.
-            self._moment[self._place] = self._scores.mul_(weights).nansum(-1)
+            torch.nansum(self._scores.mul_(weights), -1, keepdim=True, out=self._moment[self._place])
         if "support" in self._names:
-            self._support[self._place] = weights.gt_(0.0).sum(-1)
+            torch.sum(weights.gt_(0.0), -1, keepdim=True, out=self._support[self._place])
 
     def found(self) -> dict[str, Tensor]:
         """Rows that see no key and poisoned ones as _statistics.py has them."""
@@ -153,6 +166,6 @@ class _Softmax:
             "temperature": (math.nan, poison + self._beta),
             "log_partition": (-math.inf, self._top * to_nats + total.log()),
         }
-        found = {name: torch.where(empty, *rows[name]) for name in rows if name in self._names}
-        counted = {"support": self._support, "gap_counts": torch.where(empty.unsqueeze(-1), 0.0, self._counts)}
+        found = {name: torch.where(empty, *rows[name])[..., 0] for name in rows if name in self._names}
+        counted = {"support": self._support[..., 0], "gap_counts": torch.where(empty, 0.0, self._counts)}
         return {**found, **{name: counted[name].to(torch.int64) for name in counted if name in self._names}}
