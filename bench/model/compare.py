@@ -4,6 +4,9 @@
     bench/model/compare.py -o build/bench-model.json     one thread, then two
     bench/model/compare.py --quick --threads 1           shorter
     bench/model/compare.py --check-only                  compare predictions, time nothing
+    bench/model/compare.py --model FILE                  another file, such as one of requantize.py
+    bench/model/compare.py --llama-cpp FOLDER            also the build of llama.cpp that npm's node-llama-cpp
+                                                         installs: its bins/linux-x64
 
 The model is SmolLM2, the text Shakespeare: what `make model` fetches. docs/design/benchmarks.md says how it
 measures; bench/table.py makes the table from the result.
@@ -43,6 +46,7 @@ OURS = {
     "sharpmax, float32 cache": ["--cache", "f32"],
     "sharpmax, adaptive": ["--cache", "f16", "--normalizer", "adaptive"],
 }
+BEST_BUILD = "llama.cpp, best build for the processor"
 LLAMA = {
     "llama.cpp": ["--flash-attention", "on"],
     "llama.cpp, without flash attention": ["--flash-attention", "off"],
@@ -62,7 +66,11 @@ def parse_arguments():
     parser = comparison.parser_of(__doc__)
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
     parser.add_argument("--models", type=pathlib.Path, default=fetched.FOLDER, help="where `make model` put them")
+    parser.add_argument("--model", type=pathlib.Path, help="model file (default: SmolLM2 as it was fetched)")
+    parser.add_argument("--llama-cpp", type=pathlib.Path, metavar="FOLDER", help="folder with another libllama")
     arguments = parser.parse_args()
+    if arguments.llama_cpp:
+        LLAMA[BEST_BUILD] = ["--flash-attention", "on", "--library", arguments.llama_cpp]
     arguments.threads = environment.checked_threads(arguments.threads, parser)
     return arguments
 
@@ -172,6 +180,8 @@ def run_threads(threads, arguments, model, tokens, folder):
         stage.start_all()
         run["machine"]["target"] = stage.processes["sharpmax"].version.split()[0]
         run["versions"] = {"llama.cpp (xllamacpp)": stage.processes["llama.cpp"].version.split()[0]}
+        if BEST_BUILD in stage.processes:
+            run["versions"]["llama.cpp (node-llama-cpp)"] = stage.processes[BEST_BUILD].version.split()[0]
         run["predictions"] = compare_predictions(stage, size["checked"])
         for case in cases_of(stage, size, run["predictions"]):
             run["cases"].append(measure.run_case(case, effort, None, comparison.say, arguments.check_only))
@@ -186,7 +196,8 @@ def run_threads(threads, arguments, model, tokens, folder):
 
 def write_tokens(arguments, folder):
     """(model, file of tokens): the text as llama.cpp tokenizes it, so that everyone reads the same."""
-    model, text = (arguments.models / name for name in ("SmolLM2-135M-Instruct.Q4_1.gguf", "shakespeare.txt"))
+    model = arguments.model or arguments.models / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    text = arguments.models / "shakespeare.txt"
     for path in (model, text):
         if not path.exists():
             sys.exit(f"bench/model/compare.py: {path} is not there; `make model` fetches it")

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.metadata
+import os
 import pathlib
 import re
 import sys
@@ -66,6 +67,12 @@ class Served:
         return requests[name](*words)
 
 
+def version():
+    if "SHARPMAX_LLAMA_CPP" not in os.environ:
+        return importlib.metadata.version("xllamacpp")
+    return "kernels:" + "+".join(llama_cpp.mapped_kernels())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True)
@@ -73,12 +80,14 @@ def main():
     parser.add_argument("--capacity", type=int, default=4352)
     parser.add_argument("--cache", choices=("f16", "f32"), default="f16")
     parser.add_argument("--flash-attention", choices=("auto", "on", "off"), default="auto")
+    parser.add_argument("--library", help="folder with libllama, in place of xllamacpp")
     arguments = parser.parse_args()
+    if arguments.library:
+        os.environ["SHARPMAX_LLAMA_CPP"] = arguments.library
     llama_cpp.library()  # which loads 100 MB of code: no part of opening a model
     began = time.perf_counter()
     served = Served(arguments)
-    version = importlib.metadata.version("xllamacpp")
-    print(f"ready {version} {time.perf_counter() - began}", flush=True)
+    print(f"ready {version()} {time.perf_counter() - began}", flush=True)
     for line in sys.stdin:
         words = line.split()
         if not words:

@@ -1,4 +1,7 @@
-"""llama.cpp as a peer: the C functions which the package xllamacpp carries, called through ctypes.
+"""llama.cpp as a peer: the C functions which the package xllamacpp carries, called through ctypes. With
+SHARPMAX_LLAMA_CPP, those of a folder with libllama*.so and the libraries beside it, such as the one that the npm package
+node-llama-cpp installs: node_modules/@node-llama-cpp/linux-x64/bins/linux-x64. It has a build for every kind of
+processor, of which llama.cpp takes the best.
 
 The package has no header, and llama.cpp's structs change with its releases. So nothing here trusts an
 offset: the default structs are taken whole, each field is found by the default values around it, and what
@@ -12,6 +15,7 @@ raises LayoutError with a sentence: a peer of another shape is to be noticed, no
 
 import ctypes
 import importlib.util
+import os
 import pathlib
 import struct
 
@@ -88,17 +92,49 @@ SIGNATURES = {
 }
 
 
+def only_file(folder, pattern):
+    files = sorted(pathlib.Path(folder).glob(pattern))
+    if len(files) != 1:
+        raise LlamaError(f"{folder} holds {len(files)} files named {pattern}, not 1")
+    return str(files[0])
+
+
+def packaged_functions():
+    """Those of xllamacpp, in one file."""
+    found = importlib.util.find_spec("xllamacpp")
+    if found is None:
+        raise LlamaError("the Python package xllamacpp is not installed")
+    return ctypes.CDLL(only_file(pathlib.Path(found.origin).parent, "xllamacpp*.so"))
+
+
+def functions_of(folder):
+    """Those of a folder; take_kernels() then loads what they run on."""
+    for pattern in ("libggml-base*.so*", "libggml.*so*"):
+        ctypes.CDLL(only_file(folder, pattern), mode=ctypes.RTLD_GLOBAL)
+    return ctypes.CDLL(only_file(folder, "libllama.*so*"))
+
+
+def take_kernels(folder):
+    """Kernels are libraries of their own: all are offered, and llama.cpp takes the best for this processor."""
+    load = ctypes.CDLL(only_file(folder, "libggml.*so*")).ggml_backend_load_all_from_path
+    load.restype, load.argtypes = None, [ctypes.c_char_p]
+    load(os.fsencode(folder))
+
+
+def mapped_kernels():
+    """The build that llama.cpp took among those of a folder, such as icelake; nothing if there was no choice."""
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    return sorted(
+        {line.rsplit("libggml-cpu-", 1)[1].split(".")[0] for line in maps.splitlines() if "libggml-cpu-" in line}
+    )
+
+
 class Library:
     """The functions, with what llama.cpp logged of late in `log`: it prints nothing."""
 
     def __init__(self):
-        found = importlib.util.find_spec("xllamacpp")
-        if found is None:
-            raise LlamaError("the Python package xllamacpp is not installed")
-        files = sorted(pathlib.Path(found.origin).parent.glob("xllamacpp*.so"))
-        if len(files) != 1:
-            raise LlamaError(f"the package xllamacpp holds {len(files)} shared objects named xllamacpp*.so, not 1")
-        self.functions = ctypes.CDLL(str(files[0]))
+        folder = os.environ.get("SHARPMAX_LLAMA_CPP")
+        self.functions = functions_of(folder) if folder else packaged_functions()
         for name, (result, *arguments) in SIGNATURES.items():
             try:
                 function = getattr(self.functions, name)
@@ -108,6 +144,8 @@ class Library:
         self.log = []
         self.callback = Log(lambda level, text, data: self.log.append(text))  # kept: llama.cpp keeps a pointer to it
         self.functions.llama_log_set(self.callback, None)
+        if folder:
+            take_kernels(folder)
         self.functions.llama_backend_init()
 
     def logged(self):
