@@ -13,7 +13,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
+.PHONY: help setup build demo model test test-long test-arm arm-docs wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,12 @@ test: setup ## everything that CI runs
 
 test-long: setup ## the same without shortcuts: every suite under sanitizers, all threads, long fuzzing
 	@scripts/test long
+
+test-arm: ## laws, oracle and gradients of the kernels on an emulated aarch64 (about an hour)
+	@scripts/test arm
+
+arm-docs: ## counts of the last `make test-arm` or `make test-long` for docs/reference/devices.md
+	@scripts/update-arm-docs
 
 wheel: setup ## dist/: the source archive, and a wheel that carries the libraries it needs
 	@$(PYTHON) scripts/wheel

@@ -1,12 +1,19 @@
-// `audit`: every head of a model on a text, by length; or paper B's analyses of it; or a probe.
-#include "sharpmax/audit.h"
-
+// Verbs of the heads of a model: `audit`, every head on a text, by length; or paper B's analyses of it; or a probe. `bound`, what no
+// row of scores can do. `fix`, candidates tried and judged.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
 #include "audit/job/audit_forms.h"
+#include "base/in_quotes.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "job/field_values.h"
+#include "sharpmax/audit.h"
+#include "sharpmax/bound.h"
+#include "sharpmax/fix.h"
 #include "sweep/shared_job.h"
 
 namespace sharpmax::cli {
@@ -82,10 +89,10 @@ void exclude(const Given& given, std::string_view form, std::initializer_list<co
 void check_together(const Given& given) {
   exclude(given, "head", {"all"});
   exclude(given, "analysis", {"excerpts", "threshold", "sketch", "all", "head", "resume", "block", "directory", "join",
-                              "status", "by_layer", "checkpoint_seconds"});
+                              "status", "by_layer", "together", "patience", "checkpoint_seconds"});
   exclude(given, "probe",
           {"text", "text_string", "tokens", "special", "excerpts", "threshold", "sketch", "all", "head", "analysis", "by_layer",
-           "checkpoint_seconds"});
+           "together", "patience", "checkpoint_seconds"});
   const auto need = [&](std::string_view form) {
     return [&given, form](const Field& field, const auto&) {
       if (given.contains(field.name) && !given.contains(form)) refuse_pair(field.name, "requires", form);
@@ -164,6 +171,153 @@ Outcome AuditVerb::run(const Caller& caller) {
   if (!analysis.analysis.empty()) return run_form(caller, pictures, analysis_request(), analyze_model);
   if (!probe.probe.empty()) return run_form(caller, pictures, probe_request(), probe_model);
   return run_by_length(caller);
+}
+
+// `bound`: what no row of scores can do, given how far scores spread, or the weights of a model.
+
+namespace {
+
+std::string next_of(const BoundResult& result) {
+  const SoftmaxBound& most = result.softmax.back();
+  constexpr double kWritableOut = 1e15;
+  const std::string keys = most.n < kWritableOut ? grouped(std::llround(most.n)) : fmt::format("{:.4g}", most.n);
+  return closing(fmt::format("In short: under softmax no key among {} can have more than {} of the weight.", keys,
+                             short_number(most.tight.high)),
+                 "To see what the weights of a model prove", "bound MODEL");
+}
+
+std::string next_of(const ModelBoundRequest& request) {
+  return closing("", "To see what its heads do on a text",
+                 "audit " + quoted_word(request.model.model) + " --text FILE");
+}
+
+[[noreturn]] void refuse(const std::string& sentence) { throw RequestError(ErrorCode::bad_argument, sentence); }
+
+bool any_of(const Given& given, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return given.contains(name); });
+}
+
+}  // namespace
+
+const char* const BoundVerb::kSummary = "Bound how sharp attention can be, from scores or from a model";
+const char* const BoundVerb::kFooter =
+    "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
+    "\n"
+    "With a MODEL, the spread of every head is bounded from the weights, under\n"
+    "softmax; --peak is then 0.5 unless it is given. With --directory DIR any number\n"
+    "of processes share the heads: start them by srun, mpirun or torchrun, or by hand\n"
+    "with --join.\n"
+    "\n"
+    "Examples:\n"
+    "  sharpmax bound --spread 5.69 --n 16384 --normalizer all\n"
+    "  sharpmax bound --spread 5.69 --n 128,8192,1e6 --peak 0.5 \\\n"
+    "      --normalizer softmax --normalizer ssmax:s=0.4 -o bounds.html\n"
+    "  sharpmax bound MODEL                 what the weights of a model prove";
+
+ModelBoundRequest BoundVerb::model_request() const {
+  ModelBoundRequest request = of_model;
+  request.peak = spread.peak.value_or(request.peak);
+  request.beta = spread.beta;
+  request.file = spread.file;
+  return request;
+}
+
+// A process that joins may take the model from the directory.
+bool BoundVerb::is_of_model() const { return !of_model.model.model.empty() || of_model.sharing.join || status; }
+
+void BoundVerb::check(const Given& given) const {
+  if (status) return;
+  if (!is_of_model()) {
+    for (const char* const field : {"all", "rope_scaling", "rope_base", "threads", "directory", "resume"})
+      if (given.contains(field)) refuse(fmt::format("{} goes with {}; none was given", named(field), named("model")));
+    return check_pictures(files_of(spread, spread.file.overwrite, kBoundSchema), pictures);
+  }
+  if (any_of(given, {"spread", "n", "normalizer", "level"}))
+    refuse(fmt::format("{}, {}, {} and {} do not go with {}: its spreads are found from the weights, under softmax",
+                       named("spread"), named("n"), named("normalizer"), named("level"), named("model")));
+  check_pictures(files_of(model_request(), spread.file.overwrite, kModelBoundSchema), pictures);
+}
+
+Outcome BoundVerb::run(const Caller& caller) {
+  Outcome outcome;
+  if (status) return status_outcome(status_of(model_request()));
+  if (!is_of_model()) {
+    spread.command = caller.command;
+    const BoundResult result = bound(spread, caller.listener);
+    outcome.results = to_json(result);
+    outcome.text = shown_text(outcome.results, next_of(result));
+  } else {
+    ModelBoundRequest request = joined(model_request(), kName);
+    request.command = caller.command;
+    const ModelBoundResult result = bound_model(request, caller.listener);
+    outcome.results = to_json(result);
+    outcome.text = shown_text(outcome.results, next_of(request), all ? Rows::all : Rows::first);
+  }
+  write_report_files(pictures, {&outcome.results, 1}, caller.listener);
+  return outcome;
+}
+
+// `fix`: candidates tried on one part of a text and of a task, and judged on the other.
+
+namespace {
+
+std::string next_of(const FixResult& result, const FixRequest& request) {
+  const std::string model = quoted_word(request.model.model), text = text_word(request.text);
+  const std::string rule = quoted_word(result.trials[result.use()].rule);
+  if (result.use() == 0 && !request.task.empty())
+    return closing("In short: leave the model as it is.", "To see where its loss is",
+                   fmt::format("perplexity {} --text {}", model, text));
+  if (result.use() == 0)
+    return closing("In short: leave the model as it is.", "To look for smaller gains, ask more questions",
+                   fmt::format("fix {} --text {} --questions {}", model, text, 4 * request.questions));
+  if (request.table.empty())
+    return closing(fmt::format("In short: use {}.", result.trials[result.use()].rule), "To save it as a table for sharpmax run",
+                   fmt::format("fix {} --text {} --rule {} --no-search --table table.json", model, text, rule));
+  return closing(fmt::format("In short: use {}.", result.trials[result.use()].rule), "To run the model with it",
+                 fmt::format("run {} --normalizers {} --prompt TEXT", model, quoted_word(request.table)));
+}
+
+}  // namespace
+
+const char* const FixVerb::kSummary = "Test on held-out data whether a normalizer helps";
+const char* const FixVerb::kFooter =
+    "Candidates are tried on one part of the text and the questions. The best by\n"
+    "--for is then tested once on the other part. Unless that shows it to be better,\n"
+    "the answer is to leave the model as it is. With --json FILE every finished trial\n"
+    "is saved immediately; after an interrupt or a kill, --resume goes on from there\n"
+    "to the same answer. With --directory DIR any number of processes share the\n"
+    "trials: start them by srun, mpirun or torchrun, or by hand with --join.\n"
+    "\n"
+    "A RULE is NORMALIZER[@HEADS][;rope=HOW], HEADS all, steepest (the fifth whose\n"
+    "entropy grows fastest), sink, local, sharp, dispersing, mixed, layers=A-B, or\n"
+    "one of these after but-.\n"
+    "\n"
+    "Examples:\n"
+    "  sharpmax fix SmolLM2.gguf --text book.txt --table table.json -o fix.html\n"
+    "  sharpmax fix SmolLM2.gguf --text book.txt --for task --lengths 594 \\\n"
+    "      --rule softmax:beta=1.35 --rule softmax:beta=1.35@but-steepest\n"
+    "  sharpmax fix SmolLM2.gguf --text book.txt --task questions.jsonl\n"
+    "  sharpmax run SmolLM2.gguf --normalizers table.json --prompt \"...\"";
+
+void FixVerb::check(const Given&) const {
+  if (status) return;
+  if (pictures.page.ends_with(".json"))
+    throw RequestError(ErrorCode::bad_argument,
+                       fmt::format("{}: {} writes the report, a page; {} writes the table of normalizers",
+                                   named("report", escaped(pictures.page)), named("report"), named("table")));
+  check_pictures(files_of(request, request.saving.overwrite, kFixSchema)
+                     .writes(named("table"), request.table, results_kind("sharpmax.normalizers/1")),
+                 pictures);
+}
+
+Outcome FixVerb::run(const Caller& caller) {
+  request.command = caller.command;
+  if (status) return status_outcome(status_of(request));
+  request = joined(request, kName);
+  const FixResult result = fix(request, caller.listener);
+  Json results = to_json(result);
+  write_report_files(pictures, {&results, 1}, caller.listener);
+  return {results, shown_text(results, next_of(result, request))};
 }
 
 }  // namespace sharpmax::cli

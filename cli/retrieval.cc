@@ -7,7 +7,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cluster/launch.h"
-#include "report/results_page.h"
+#include "report/report_files.h"
 #include "retrieval/job/requests.h"
 #include "retrieval/run/run.h"
 #include "storage/files.h"

@@ -131,6 +131,12 @@ EntmaxGradient entmax_backward(double alpha, double beta, std::span<const double
 RowFacts sparsemax_weigh(std::span<const double> scores, std::span<double> weights);
 RowFacts entmax15_weigh(std::span<const double> scores, std::span<double> weights);
 
+// Slope of the temperature of `adaptive` by the entropy at beta = 1.
+double adaptive_slope(const HeadParameters& parameters, double entropy);
+
+// The part of a threshold map's derivative by alpha that its weight p decides, p l^2 s(a l) with l = ln p; 0 for p = 0.
+double entmax_bend(double alpha, double p);
+
 inline constexpr double kLargestAlpha = 16.0;
 inline constexpr double kLargestAlphaBackward = 2.0;
 inline constexpr std::string_view kEntmaxNoBackward =

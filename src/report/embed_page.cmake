@@ -53,7 +53,7 @@ foreach(cut @DATA@ @PLAYGROUND@)
 endforeach()
 
 file(WRITE ${out} "// Made by embed_page.cmake from the page's sources.
-#include \"report/page_template.h\"
+#include \"report/report_files.h\"
 
 namespace sharpmax::report {
 

@@ -1,5 +1,5 @@
 // Stands in for the page where the build found no esbuild.
-#include "report/page_template.h"
+#include "report/report_files.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {

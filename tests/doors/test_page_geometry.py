@@ -81,7 +81,7 @@ def assert_bars(bars, drawn):
     assert_on_one_line(ends + labels(bars["across"], [t for t in ticks if t[2] == lowest], 1))
 
 
-@pytest.mark.parametrize("kind", sorted(set(PAGES) - {"combined", "runs", "answers", "model"}))
+@pytest.mark.parametrize("kind", sorted(set(PAGES) - {"combined", "runs", "answers", "model", "inspect"}))
 def test_charts_and_bars_of_the_page_stand_where_their_numbers_are(browser, made, kind):  # noqa: F811
     results, path = made(kind)
     view = held(path)["compared"] if isinstance(results, list) else held(path)["results"][0]

@@ -122,6 +122,21 @@ def test_the_published_table_has_t_and_p_of_the_paper_run(pages):
     assert {n for n in tests if table[f"{n:,}"][1] != "–"} == published & set(tests) != set(tests)
 
 
+def test_what_a_run_prints_has_the_verdict_and_the_table_that_the_pages_show(pages):
+    (pages / "results").mkdir()
+    done = subprocess.run([BINARY, "retrieve", *map(str, TINY), "--width", "8", "--directory", pages / "results/quick"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (pages / "results/quick.txt").write_text(done.stdout)
+    updated = update(pages)
+    assert updated.returncode == 0, updated.stderr
+    verdict = done.stdout.split("\n\n")[0]
+    assert verdict in block(pages, "README.md", "retrieval-verdict")
+    shown = block(pages, "docs/learn/tutorial.md", "retrieval-quick")
+    assert verdict in shown
+    assert shown.splitlines()[-2].count("%") == 4  # two ways of training under two normalizers, beside each other
+
+
 def test_what_has_no_results_stays_and_is_named(pages):
     put(pages, "paper", synthetic_results("paper"))
     done = update(pages)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "report/kind/kinds.h"
-#include "report/view/json.h"
+#include "report/view/written.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {

@@ -6,7 +6,7 @@
 
 #include "report/kind/kinds.h"
 #include "report/svg/figures.h"
-#include "report/view/json.h"
+#include "report/view/written.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {

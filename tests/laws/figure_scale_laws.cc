@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "report/svg/heading.h"
 #include "report/svg/svg.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"

@@ -12,9 +12,8 @@
 
 #include "report/svg/figures.h"
 #include "report/svg/svg.h"
-#include "report/view/json.h"
+#include "report/view/written.h"
 #include "report/view/looks.h"
-#include "report/view/text.h"
 #include "support/files.h"
 #include "support/random.h"
 
@@ -144,6 +143,23 @@ TEST(ViewLaws, TextAndMarkdownShowEveryCellAndStayWithinTheScreen) {
           EXPECT_NE(text.find(formatted(table.columns[k].format, row[k].value)), std::string::npos);
         }
   });
+}
+
+TEST(ViewLaws, HeadingsAreBrokenBeforeColumnsGoBelowTheOthers) {
+  Table table{.id = "t", .title = "t", .columns = {{.name = "items"}}, .rows = {{Cell("16")}, {Cell("32")}}};
+  for (const char* name : {"paper, softmax", "paper, entropy_target", "sharp, softmax", "sharp, entropy_target"}) {
+    table.columns.push_back({.name = name, .format = fixed_to(1)});
+    for (auto& row : table.rows) row.emplace_back(99.5);
+  }
+  table.chosen = 1;
+  EXPECT_EQ(as_text(table),
+            "         paper,           paper,    sharp,           sharp,\n"
+            "items   softmax   entropy_target   softmax   entropy_target\n"
+            "16         99.5             99.5      99.5             99.5\n"
+            "32         99.5             99.5      99.5             99.5\n");
+  const std::string colored = as_text(table, {.colour = true});
+  EXPECT_NE(colored.find("\x1b[1m32"), std::string::npos);  // the chosen row, counted below all lines of the heading
+  EXPECT_EQ(colored.find("\x1b[1m16"), std::string::npos);
 }
 
 // Where ticks of known values stand tells what every point of a curve is worth.

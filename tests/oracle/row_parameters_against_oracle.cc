@@ -15,7 +15,7 @@
 namespace sharpmax::test {
 namespace {
 
-// p l^2 s(a l), as src/normalizer/entmax_map.cc has it.
+// p l^2 s(a l), as src/normalizer/softmax_map.cc has it.
 double bend_of(double weight, double a) {
   if (!(weight > 0.0)) return 0.0;
   const double y = -a * std::log(weight);

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <vector>
 
-#include "report/results_page.h"
+#include "report/report_files.h"
 
 int main() try {
   sharpmax::report::require_page();

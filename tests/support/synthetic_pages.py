@@ -1,7 +1,11 @@
-"""One page of every kind, of invented results: what every page must hold to is tested on all of them.
+"""One page of every kind, of invented results or of small runs: what every page must hold to is tested on all of them.
 
 A new kind of page is a line here.
 """
+import json
+import pathlib
+import tempfile
+
 import pytest
 from page_in_browser import write_page
 from synthetic_audit import synthetic_audit
@@ -39,6 +43,19 @@ def two_losses():
     return [losses("softmax", 0.0), losses("adaptive", 0.05)]
 
 
+def of_command(*words):
+    """What a command writes with --json; `tiny` among the words is a model."""
+    from tiny_folder import sharpmax, write_tiny_folder  # it imports torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        tiny = pathlib.Path(folder) / "tiny"
+        if "tiny" in words:
+            write_tiny_folder(tiny)
+        done = sharpmax(*(tiny if word == "tiny" else word for word in words), "--json", "results.json", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        return json.loads((pathlib.Path(folder) / "results.json").read_text())
+
+
 PAGES = {
     "retrieval": lambda: synthetic_results("both"),
     "audit": synthetic_audit,
@@ -47,6 +64,9 @@ PAGES = {
     "two losses": two_losses,
     "answers": lambda: [fix(), fix(helps=False), spread(), spread(sizes=(16.0, 4096.0)), model_bounds(), model_bounds(layers=2)],
     "fit": refit,
+    "inspect": lambda: of_command("inspect", "tiny"),
+    "train": lambda: of_command("train", "lookup", "--keys", 80, "--values", 4, "--width", 16, "--head-width", 8, "--steps", 4, "--batch", 4,
+                                "--sizes", "8,64", "--answers", 64, "--arms", "softmax,ssmax"),
     **EVERY_KIND,
 }
 

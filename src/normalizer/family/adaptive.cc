@@ -65,6 +65,10 @@ Rule rule(const HeadParameters& parameters, double) {
 
 }  // namespace
 
+double adaptive_slope(const HeadParameters& parameters, double entropy) {
+  return temperature_of(parameters, entropy).slope;
+}
+
 AnyNormalizer::AnyNormalizer(const Adaptive& adaptive)
     : AnyNormalizer("adaptive", {{"polynomial", adaptive.polynomial},
                                  {"threshold", adaptive.threshold},

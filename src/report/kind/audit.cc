@@ -10,10 +10,6 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr Format kTokenCount{Format::count};
-
-std::optional<double> at_place(const Json& list, std::size_t i) { return i < list.size() ? number_in(list.at(i)) : std::nullopt; }
-
 std::optional<double> median_at(const Json& head, const char* statistic, std::size_t i) {
   return at_place(head.at(statistic).at("median"), i);
 }
@@ -31,19 +27,13 @@ std::string with_interval(const Json& statistic, std::size_t i) {
 Section worst_section(const Json& attention) {
   const std::vector<double> lengths = numbers_in(attention.at("lengths"));
   const std::size_t last = lengths.size() - 1;
-  Table table{.id = "all-heads",
-              .title = "Heads, the worst first",
-              .columns = {{.name = "head", .csv = false},
-                          {.name = "layer", .format = kTokenCount, .hidden = true},
-                          {.name = "head of the layer", .format = kTokenCount, .hidden = true},
-                          {.name = "kind"},
-                          {.name = "peak " + short_count(lengths[0]), .format = fixed_to(3), .meaning = "median peak outside the first token"},
-                          {.name = "peak " + short_count(lengths[last]), .format = fixed_to(3), .meaning = "with its 95 % interval"},
-                          {.name = "entropy", .format = fixed_to(2), .meaning = "outside the first token"},
-                          {.name = "slope", .format = fixed_to(2), .meaning = "of the entropy against ln n"},
-                          {.name = "spread", .format = fixed_to(1), .meaning = "of the scores"},
-                          {.name = "blunt at", .format = kTokenCount},
-                          {.name = "blunt", .hidden = true}},
+  Table table{.id = "all-heads", .title = "Heads, the worst first",
+              .columns = {on_screen("head"), in_csv("layer", kCount), in_csv("head of the layer", kCount), {"kind"},
+                          {"peak " + short_count(lengths[0]), fixed_to(3), "median peak outside the first token"},
+                          {"peak " + short_count(lengths[last]), fixed_to(3), "with its 95 % interval"},
+                          {"entropy", fixed_to(2), "outside the first token"},
+                          {"slope", fixed_to(2), "of the entropy against ln n"},
+                          {"spread", fixed_to(1), "of the scores"}, {"blunt at", kCount}, in_csv("blunt")},
               .tall = true,
               .filters = {"kind", "layer", "blunt"},
               .row_name = "head",
@@ -82,16 +72,12 @@ std::optional<Table> layer_kinds_table(const Json& attention) {
                                number_at(attention.at("layer_kinds").at(1), "layers").value_or(0);
   const double heads_per_layer = static_cast<double>(attention.at("heads").size()) / std::max(layers_in_all, 1.0);
   const bool mass = attention.at("median_over_heads").contains("mass");
-  Table table{.id = "layer-kinds",
-              .title = "Layers with a window and without",
-              .columns = {{.name = "layers"},
-                          {.name = "number", .format = kTokenCount},
-                          {.name = "peak outside", .format = fixed_to(3)},
-                          {.name = "entropy outside", .format = fixed_to(2)},
-                          {.name = "first token", .format = fixed_to(3)}},
+  Table table{.id = "layer-kinds", .title = "Layers with a window and without",
+              .columns = {{"layers"}, {"number", kCount}, {"peak outside", fixed_to(3)},
+                          {"entropy outside", fixed_to(2)}, {"first token", fixed_to(3)}},
               .sortable = false};
-  if (mass) table.columns.push_back({.name = "to the sink", .format = fixed_to(3)});
-  table.columns.push_back({.name = "blunt heads", .format = kTokenCount});
+  if (mass) table.columns.push_back({"to the sink", fixed_to(3)});
+  table.columns.push_back({"blunt heads", kCount});
   for (const Json& kind : attention.at("layer_kinds")) {
     const Json& median = kind.at("median_over_heads");
     std::vector<Cell> row{text_at(kind, "name") == "window" ? "that see a window" : "that see everything", number_at(kind, "layers"),
@@ -113,9 +99,8 @@ Section length_section_of(const Json& attention) {
   const Json &median = attention.at("median_over_heads"), &blunt = attention.at("blunt_heads");
   const double heads = static_cast<double>(attention.at("heads").size());
   const auto trained = number_at(attention, "trained_context");
-  Table table{.id = "all-lengths",
-              .title = "By length",
-              .columns = {{.name = "tokens", .format = kTokenCount}},
+  Table table{.id = "all-lengths", .title = "By length",
+              .columns = {{"tokens", kCount}},
               .sortable = false};
   struct Statistic {
     const char *name, *field;
@@ -124,10 +109,10 @@ Section length_section_of(const Json& attention) {
   constexpr Statistic kStatistics[] = {{"entropy", "entropy", 2},           {"peak", "peak", 3},
                                        {"first token", "first", 3},         {"peak outside", "peak_outside", 3},
                                        {"entropy outside", "entropy_outside", 2}, {"spread", "spread", 1}};
-  for (const Statistic& one : kStatistics) table.columns.push_back({.name = one.name, .format = fixed_to(one.digits)});
+  for (const Statistic& one : kStatistics) table.columns.push_back({one.name, fixed_to(one.digits)});
   const bool mass = median.contains("mass");
-  if (mass) table.columns.push_back({.name = "to the sink", .format = fixed_to(3)});
-  table.columns.push_back({.name = "blunt heads", .format = kTokenCount});
+  if (mass) table.columns.push_back({"to the sink", fixed_to(3)});
+  table.columns.push_back({"blunt heads", kCount});
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const bool past = trained && lengths[i] > *trained;
     std::vector<Cell> row{Cell(lengths[i], past ? count(lengths[i]) + "*" : "")};
@@ -141,16 +126,8 @@ Section length_section_of(const Json& attention) {
     table.rows.push_back(std::move(row));
   }
   Section section{"by-length", "By length", "Medians over heads of the medians over rows, and how many heads are blunt.", {}, /*brief=*/true};
-  if (Chart chart = blunt_chart(attention); !chart.curves.empty()) {
-    chart.id = "blunt-chart";
-    chart.figure = "by-length";
-    section.items.push_back({std::move(chart)});
-  }
-  if (Chart chart = median_chart(attention); lengths.size() > 1) {
-    chart.id = "median-chart";
-    chart.figure = "medians";
-    section.items.push_back({std::move(chart)});
-  }
+  section.items.push_back({blunt_chart(attention)});
+  if (lengths.size() > 1) section.items.push_back({median_chart(attention)});
   section.items.push_back({std::move(table)});
   if (auto kinds = layer_kinds_table(attention)) section.items.push_back({std::move(*kinds)});
   if (mass)
@@ -161,12 +138,11 @@ Section length_section_of(const Json& attention) {
 }
 
 Section forecast_section(const Json& attention) {
-  Table table{.id = "all-forecasts",
-              .title = "Errors of forecasts",
-              .columns = {{.name = "known up to", .format = kTokenCount}, {.name = "forecast at", .format = kTokenCount}},
+  Table table{.id = "all-forecasts", .title = "Errors of forecasts",
+              .columns = {{"known up to", kCount}, {"forecast at", kCount}},
               .tall = true};
   constexpr std::pair<const char*, const char*> kWays[] = {{"ours", "ours"}, {"no change", "no_change"}, {"power law", "power_law"}};
-  for (const auto& [title, name] : kWays) table.columns.push_back({.name = title, .format = fixed_to(2)});
+  for (const auto& [title, name] : kWays) table.columns.push_back({title, fixed_to(2)});
   for (const Json& errors : attention.at("forecast").at("errors")) {
     std::vector<Cell> row{number_at(errors, "from"), number_at(errors, "to")};
     for (const auto& [title, name] : kWays) {
@@ -200,35 +176,25 @@ void add_attention(View& view, const Json& attention, const Json* sketches) {
   if (last > 0) view.tiles.push_back({count(blunt.at(0).get<double>()), of, at(0), Paint::green});
   view.tiles.push_back({formatted(fixed_to(2), at_place(median.at("peak_outside"), last)), "peak outside, median head", at(last), Paint::vermillion});
   view.tiles.push_back({formatted(fixed_to(2), at_place(median.at("first"), last)), "on the first token, median head", at(last), Paint::purple});
-  view.tiles.push_back({formatted(kTokenCount, number_at(attention.at("kinds"), "sink")), "sinks", "heads that park their weight on the first token",
+  view.tiles.push_back({formatted(kCount, number_at(attention.at("kinds"), "sink")), "sinks", "heads that park their weight on the first token",
                         Paint::grey});
-  for (Section& section : std::vector<Section>{explorer_section(attention, sketches), worst_section(attention), length_section_of(attention),
-                                               forecast_section(attention)})
-    view.sections.push_back(std::move(section));
+  add_sections(view, {explorer_section(attention, sketches), worst_section(attention), length_section_of(attention), forecast_section(attention)});
 }
 
 Words probe_sentence(const Json& probe) {
   const Json& lengths = probe.at("lengths");
   const auto right = [](const Json& at) {
-    return fmt::format("{} of answers at {} tokens", formatted({Format::percent}, number_at(at, "share")), count(at.at("length").get<double>()));
+    return fmt::format("{} of answers at {} tokens", formatted(kShare, number_at(at, "share")), count(at.at("length").get<double>()));
   };
   return fmt::format("Probe “{}”: right in {}{}.", text_at(probe, "kind"), right(lengths.at(0)),
                      lengths.size() > 1 ? " and in " + right(last_of(lengths)) : "");
 }
 
 Section probe_section(const Json& probe) {
-  Table table{.id = "all-probes",
-              .title = "Questions by length",
-              .columns = {{.name = "tokens", .format = kTokenCount},
-                          {.name = "questions", .format = kTokenCount},
-                          {.name = "right", .format = {Format::percent}},
-                          {.name = "95 % interval", .csv = false},
-                          {.name = "low", .format = {Format::percent}, .hidden = true},
-                          {.name = "high", .format = {Format::percent}, .hidden = true},
-                          {.name = "best head"},
-                          {.name = "answering", .format = fixed_to(3)},
-                          {.name = "asking", .format = fixed_to(3)},
-                          {.name = "peak on it", .format = {Format::percent}}},
+  Table table{.id = "all-probes", .title = "Questions by length",
+              .columns = {{"tokens", kCount}, {"questions", kCount}, {"right", kShare}, on_screen("95 % interval"),
+                          in_csv("low", kShare), in_csv("high", kShare), {"best head"}, {"answering", fixed_to(3)},
+                          {"asking", fixed_to(3)}, {"peak on it", kShare}},
               .sortable = false};
   std::vector<Item> wrong;
   for (const Json& at : probe.at("lengths")) {
@@ -250,21 +216,16 @@ Section probe_section(const Json& probe) {
     }
     wrong.push_back({Note{std::move(words)}, 1, "wrong answers"});
   }
-  Table best{.id = "best-heads",
-             .title = "Heads that look at the right item",
-             .columns = {{.name = "head"}, {.name = "kind"}, {.name = "answering", .format = fixed_to(3)}, {.name = "asking", .format = fixed_to(3)},
-                         {.name = "peak on it", .format = {Format::percent}}},
-             .brief_rows = 8};
-  for (const Json& head : last_of(probe.at("lengths")).at("best_heads"))
-    best.rows.push_back({head_text(head), head.contains("kind") ? text_or_none_at(head, "kind") : "", number_at(head, "answering_weight"),
-                         number_at(head, "asking_weight"), number_at(head, "asking_first")});
-  Chart chart = probe_chart(probe);
-  chart.id = "probe-chart";
-  chart.figure = "probe";
+  Table best = fields_table({.id = "best-heads", .title = "Heads that look at the right item", .brief_rows = 8},
+                            last_of(probe.at("lengths")).at("best_heads"),
+                            {{{"head"}, [](const Json& head) { return Cell(head_text(head)); }},
+                             {{"kind"}, [](const Json& head) { return Cell(head.contains("kind") ? text_or_none_at(head, "kind") : ""); }},
+                             {"answering", fixed_to(3), "answering_weight"}, {"asking", fixed_to(3), "asking_weight"},
+                             {"peak on it", kShare, "asking_first"}});
   Section section{"probe", "Questions with known answers",
                   "How often the greedy answer matches, with 95\u00a0% intervals, and how much weight goes from the tokens of the right answer to "
                   "the item that holds it, in the head that looks best.",
-                  {{std::move(chart)}, {std::move(table)}}, /*brief=*/true};
+                  {{probe_chart(probe)}, {std::move(table)}}, /*brief=*/true};
   section.items.push_back({Note{fmt::format(
       "Probe “{}”{}, seed {}. Answering: mean weight on the item’s tokens from the tokens of the right answer; asking: from the last token of "
       "the prompt; peak on it: how often that token’s heaviest key is the item’s.",
@@ -293,14 +254,14 @@ std::string text_sentence(const Json& results) {
     read = fmt::format(", {} of {} tokens each", plural(results.at("attention").at("excerpts").get<double>(), "excerpt"),
                        count(last_of(results.at("attention").at("lengths")).get<double>()));
   return fmt::format("Text: {}{}. Trained on {} tokens.", file_name(text_at(settings, "text")), read,
-                     formatted(kTokenCount, number_at(settings.at("model"), "trained_context")));
+                     formatted(kCount, number_at(settings.at("model"), "trained_context")));
 }
 
 }  // namespace
 
 std::string blunting_text(const Json& blunting) {
   const std::string how = text_at(blunting, "how");
-  const std::string length = formatted(kTokenCount, number_at(blunting, "length"));
+  const std::string length = formatted(kCount, number_at(blunting, "length"));
   if (how == "from the start") return "<" + length;
   if (how == "measured") return length;
   if (how == "forecast") return "~" + length;
@@ -334,7 +295,7 @@ View audit_view(const Json& results) {
   if (settings.contains("text") && settings.at("text").is_string()) view.verdict.push_back(text_sentence(results));
   if (results.contains("attention")) add_attention(view, results.at("attention"), results.contains("sketches") ? &results.at("sketches") : nullptr);
   if (results.contains("analysis"))
-    for (Section& section : analysis_sections(results.at("analysis"))) view.sections.push_back(std::move(section));
+    add_sections(view, analysis_sections(results.at("analysis")));
   if (probed) view.sections.push_back(probe_section(results.at("probe")));
   return view;
 }

@@ -18,20 +18,13 @@ std::vector<Json> keys_by_size(const Json& sketches);
 std::vector<Json> scores_by_size(const Json& sketches);
 // Places of heads: blunt ones first, the bluntest in front; sinks, which do not try to pick, behind.
 std::vector<std::size_t> worst_first(const Json& attention);
+// Nothing beyond the end of the list.
+inline std::optional<double> at_place(const Json& list, std::size_t i) { return i < list.size() ? number_in(list.at(i)) : std::nullopt; }
 std::string blunting_text(const Json& blunting);  // <64, 256, ~4,096, not seen
 Axis tokens_axis(const std::vector<double>& lengths);
 std::vector<Mark> trained_mark(const Json& attention);
 Chart blunt_chart(const Json& attention);
-// The same of several audits.
-Chart blunt_chart_of(std::span<const Compared> audits);
 Chart median_chart(const Json& attention);
-
-// Of the section "analysis", which has what the chart is of.
-Chart distance_length_chart(const Json& analysis);
-Chart distance_top_chart(const Json& analysis);
-Chart critical_chart(const Json& analysis);
-Chart separability_chart(const Json& analysis);
-Chart gradient_chart(const Json& analysis, bool largest);
 
 // Of the section "probe".
 Chart probe_chart(const Json& probe);

@@ -13,8 +13,6 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr Format kCount{Format::count};
-
 // What a page leaves out first has the greatest number. A page always has what is not named here.
 constexpr std::string_view kLeastNeededLast[] = {
     "maps/0",       "keys/0",    "gap_1",  "gap_4",   "scores/0", "maps/1",               "peak_outside/ends", "keys/1", "gap_16", "scores/1",
@@ -164,17 +162,11 @@ Chart weight_chart(const Json& attention, const std::vector<HeadLayer>& layers) 
   return chart;
 }
 
-Reference rising(const char* name, const Json& lengths, double (*value)(double)) {
-  Reference line{.name = name, .rising = true};
-  for (const double n : numbers_in(lengths)) line.points.push_back({n, value(n)});
-  return line;
-}
-
 Chart entropy_chart_of(const Json& attention) {
   const Json& lengths = attention.at("lengths");
   Chart chart = head_chart(attention, "head-entropy", value_axis("entropy, nats", 0.0, 1.05 * std::log(std::max(2.0, last_of(lengths).get<double>()))));
   chart.curves = {of_layer("entropy", "entropy", Paint::blue), of_layer("entropy_outside", "outside", Paint::green)};
-  chart.reference = rising("ln n: equal weights", lengths, [](double n) { return std::log(n); });
+  chart.reference = equal_weights_line(numbers_in(lengths));
   return chart;
 }
 
@@ -188,7 +180,8 @@ Chart gap_chart(const Json& attention) {
                                                                    {"gap_8", "within 8", Paint::green},
                                                                    {"gap_16", "within 16", Paint::grey}};
   for (const auto& [layer, name, paint] : kGaps) chart.curves.push_back(of_layer(layer, name, paint, kCount));
-  chart.reference = rising("n: all keys", lengths, [](double n) { return n; });
+  chart.reference = Reference{.name = "n: all keys", .rising = true};
+  for (const double n : numbers_in(lengths)) chart.reference->points.push_back({n, n});
   return chart;
 }
 
@@ -244,8 +237,9 @@ Heads heads_of(const Json& attention, const Json* sketches) {
   made.words = "Layer {layer}, head {head}: {kind}. Blunt from: {blunting}. Slope of entropy against ln n: {entropy_slope}; outside: "
                "{entropy_slope_outside}.";
   made.figures = head_figures(attention, made.layers);
-  made.columns = {{"peak outside", "peak_outside"}, {"bound", "peak_bound"}, {"first token", "first"}, {"entropy", "entropy"},
-                  {"outside", "entropy_outside"}, {"spread", "spread"}, {"support", "support"}, {"distance", "distance_outside"}};
+  made.columns = {{"peak outside", "peak_outside"}, {"bound", "peak_bound"}, {"first token", "first"},
+                  {"entropy", "entropy"}, {"outside", "entropy_outside"}, {"spread", "spread"}, {"support", "support"},
+                  {"distance", "distance_outside"}};
   const auto trained = number_at(attention, "trained_context");
   const bool past = trained && made.lengths.back() > *trained;
   made.note = std::string("Medians over rows. Bound: the largest weight that any key could have among so many whose "

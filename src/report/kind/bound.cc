@@ -10,7 +10,7 @@ namespace sharpmax::report {
 namespace {
 
 std::string lost_from(const Json& lost, const char* name) {
-  return formatted({Format::power}, number_at(lost, name));
+  return formatted(kPower, number_at(lost, name));
 }
 
 void add_verdict(View& view, const Bounds& bounds) {
@@ -149,20 +149,14 @@ Table ranges_at(const Bounds& bounds, double n) {
     const PeakRange *one = a->at(n), *other = b->at(n);
     return std::pair(other->high, other->untied_low) < std::pair(one->high, one->untied_low);
   });
-  Table table{.id = "all-ranges",
-              .title = "At worst and at best",
-              .columns = {{.name = "normalizer", .code = true},
-                          {.name = "at worst", .format = kWeight},
-                          {.name = "at best", .format = kWeight},
-                          {.name = "from 0 to 1", .csv = false, .bar = true, .mark = number_at(bounds.results, "peak")}},
+  Table table{.id = "all-ranges", .title = "At worst and at best",
+              .columns = {{"normalizer", kCode}, {"at worst", kWeight}, {"at best", kWeight},
+                          bar_column("from 0 to 1", number_at(bounds.results, "peak"))},
               .sortable = false};
   for (const Member* member : members) {
     const PeakRange& range = *member->at(n);
-    Cell bar(range.high);
-    bar.from = range.untied_low.value_or(0.0);
-    bar.paint = bounds.look(member->name).paint;
-    table.rows.push_back({member->name, range.untied_low,
-                          Cell(range.high, range.searched() ? "~" + formatted(kWeight, range.high) : ""), std::move(bar)});
+    table.rows.push_back({member->name, range.untied_low, Cell(range.high, range.searched() ? "~" + formatted(kWeight, range.high) : ""),
+                          bar_to(range.high, bounds.look(member->name).paint, range.untied_low.value_or(0.0))});
   }
   return table;
 }
@@ -209,11 +203,8 @@ Bars lost_bars(const Bounds& bounds) {
 }
 
 Section lost_section(const Bounds& bounds) {
-  Table table{.id = "all-losses",
-              .title = "Where the weight is lost",
-              .columns = {{.name = "normalizer", .code = true},
-                          {.name = "lost to every row from", .format = kKeys},
-                          {.name = "sure of every row up to", .format = kKeys}}};
+  Table table{.id = "all-losses", .title = "Where the weight is lost",
+              .columns = {{"normalizer", kCode}, {"lost to every row from", kKeys}, {"sure of every row up to", kKeys}}};
   for (const Member& member : bounds.members)
     if (member.loss)
       table.rows.push_back({member.name, Cell(member.loss->lost, lost_text(*member.loss)),
@@ -238,20 +229,13 @@ Section refused_section(const Bounds& bounds) {
 
 Section lemma_section(const Bounds& bounds) {
   const Json& lost = bounds.results.at("softmax_lost");
-  Table table{.id = "all-lemma",
-              .title = "Softmax, as published and tight",
-              .columns = {{.name = "keys", .format = kKeys},
-                          {.name = "at least", .format = kWeight},
-                          {.name = "at most", .format = kWeight},
-                          {.name = "as published, from", .format = kWeight},
-                          {.name = "to", .format = kWeight}},
-              .sortable = false};
-  for (const Json& row : bounds.results.at("softmax")) {
-    const auto published = number_at(row.at("published"), "high");
-    table.rows.push_back({number_at(row, "n"), number_at(row.at("tight"), "low"), number_at(row.at("tight"), "high"),
-                          number_at(row.at("published"), "low"),
-                          Cell(published, published > 1.0 ? decimal(*published, 1) : "")});
-  }
+  const auto published = [](const Json& row) {
+    const auto high = number_at(row.at("published"), "high");
+    return Cell(high, high > 1.0 ? decimal(*high, 1) : "");
+  };
+  Table table = fields_table({.id = "all-lemma", .title = "Softmax, as published and tight", .sortable = false}, bounds.results.at("softmax"),
+                             {{"keys", kKeys, "n"}, {"at least", kWeight, "tight.low"}, {"at most", kWeight, "tight.high"},
+                              {"as published, from", kWeight, "published.low"}, {{"to", kWeight}, published}});
   return {"lemma", "Softmax: as published, and tight",
           fmt::format("Every weight of a row lies between these. A weight of {} is lost from {} keys on; as published, from {}.",
                       plain_number(lost.at("peak").get<double>()), lost_from(lost, "log10_n"), lost_from(lost, "log10_n_published")),
@@ -259,19 +243,13 @@ Section lemma_section(const Bounds& bounds) {
 }
 
 Section numbers_section_of(const Bounds& bounds) {
-  Table table{.id = "all-rows",
-              .title = "All numbers",
-              .columns = {{.name = "normalizer", .code = true},
-                          {.name = "n", .format = kKeys},
-                          {.name = "at worst", .format = kWeight},
-                          {.name = "with ties", .format = kWeight, .spare = 1},
-                          {.name = "at best", .format = kWeight},
+  Table table{.id = "all-rows", .title = "All numbers",
+              .columns = {{"normalizer", kCode}, {"n", kKeys}, {"at worst", kWeight},
+                          {.name = "with ties", .format = kWeight, .spare = 1}, {"at best", kWeight},
                           {.name = "ceiling", .format = kWeight, .spare = 4},
                           {.name = "as used, from", .format = kWeight, .spare = 5},
-                          {.name = "to", .format = kWeight, .spare = 5},
-                          {.name = "found by", .spare = 2},
-                          {.name = "sums to one", .spare = 3},
-                          {.name = "moves with level", .spare = 3}},
+                          {.name = "to", .format = kWeight, .spare = 5}, {.name = "found by", .spare = 2},
+                          {.name = "sums to one", .spare = 3}, {.name = "moves with level", .spare = 3}},
               .tall = true};
   const auto yes = [](bool truth) { return truth ? "yes" : ""; };
   for (const Member& member : bounds.members)
@@ -304,7 +282,7 @@ View bound_view(const Json& results) {
   if (!bounds.sizes.empty()) {
     view.sections.push_back(peak_section(bounds));
     view.sections.push_back(ranges_section(bounds));
-    for (Section& section : brief_sections(bounds)) view.sections.push_back(std::move(section));
+    add_sections(view, brief_sections(bounds));
     view.sections.push_back(lost_section(bounds));
     view.sections.back().brief = bounds.sizes.size() > 1;  // else its numbers stand beside the others
   }

@@ -9,8 +9,6 @@
 
 namespace sharpmax::report {
 
-inline constexpr Format kWeight{Format::weight}, kKeys{Format::keys};
-
 struct PeakRange {
   double n = 0.0;
   std::optional<double> high, low, untied_low, ceiling, weight_high, weight_low;

@@ -11,7 +11,6 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr Format kSpread{Format::spread}, kPower{Format::power};
 constexpr const char* kNothing = "says nothing useful";
 
 struct CertifiedHead {
@@ -79,7 +78,7 @@ std::string token_text(const Json& token) {
 }
 
 std::string key_text(const Json& token) {
-  return fmt::format("{} −{}", token_text(token), formatted({Format::count}, number_at(token, "offset")));
+  return fmt::format("{} −{}", token_text(token), formatted(kCount, number_at(token, "offset")));
 }
 
 // Colours go by the logarithm: spreads and lengths cover orders of magnitude.
@@ -115,8 +114,8 @@ std::string tried_sentence(const CertifiedHead& head) {
   if (!head.attained) return "";
   const Json& row = *head.attained;
   return fmt::format("A sequence of {} tokens attains {}: query {}, best key {}, worst key {}; the largest weight found is {}.",
-                     formatted({Format::count}, number_at(row, "length")), formatted(kSpread, number_at(row, "spread")), token_text(row.at("query")),
-                     key_text(row.at("high")), key_text(row.at("low")), formatted({Format::weight}, number_at(row, "peak")));
+                     formatted(kCount, number_at(row, "length")), formatted(kSpread, number_at(row, "spread")), token_text(row.at("query")),
+                     key_text(row.at("high")), key_text(row.at("low")), formatted(kWeight, number_at(row, "peak")));
 }
 
 Section certificate_heads(const Json& results, const std::vector<CertifiedHead>& heads) {
@@ -133,7 +132,7 @@ Section certificate_heads(const Json& results, const std::vector<CertifiedHead>&
                                 "astronomic, so that the bound promises nothing.", .scale = kLogarithm}, [](const CertifiedHead& head) { return head.log10_length; }),
       certificate_layer(heads, {.id = "spread", .name = "spread at most", .format = kSpread, .meaning = "Dark: scores lie close together, so that no row can "
                                 "be sharp for long.", .scale = kLogarithm}, [](const CertifiedHead& head) { return head.spread; }),
-      certificate_layer(heads, {.id = "reached", .name = "share of it reached", .format = {Format::percent}, .meaning = "Bright: rows were found that come "
+      certificate_layer(heads, {.id = "reached", .name = "share of it reached", .format = kShare, .meaning = "Bright: rows were found that come "
                                 "close to the bound."}, [](const CertifiedHead& head) { return head.reached(); }),
       certificate_layer(heads, {.id = "norms", .name = "by norms", .format = kSpread}, [](const CertifiedHead& head) { return head.norm_spread; }),
       certificate_layer(heads, {.id = "tokens", .name = "by tokens", .format = kSpread}, [](const CertifiedHead& head) { return head.vocabulary_spread; }),
@@ -150,25 +149,16 @@ Section certificate_heads(const Json& results, const std::vector<CertifiedHead>&
 }
 
 Section attained_section(const std::vector<CertifiedHead>& heads) {
-  Table table{.id = "all-attained",
-              .title = "What tokens attain",
-              .columns = {{.name = "head"},
-                          {.name = "certified", .format = kSpread},
-                          {.name = "attained", .format = kSpread},
-                          {.name = "largest weight", .format = {Format::weight}},
-                          {.name = "tokens", .format = {Format::count}},
-                          {.name = "query"},
-                          {.name = "best key"},
-                          {.name = "worst key"},
-                          {.name = "attained, of certified", .csv = false, .bar = true}},
+  Table table{.id = "all-attained", .title = "What tokens attain",
+              .columns = {{"head"}, {"certified", kSpread}, {"attained", kSpread}, {"largest weight", kWeight},
+                          {"tokens", kCount}, {"query"}, {"best key"}, {"worst key"},
+                          bar_column("attained, of certified")},
               .tall = true};
   for (const CertifiedHead& head : heads) {
     if (!head.attained) continue;
     const Json& row = *head.attained;
-    Cell bar(head.reached());
-    bar.paint = Paint::vermillion;
     table.rows.push_back({head.name(), head.spread, number_at(row, "spread"), number_at(row, "peak"), number_at(row, "length"),
-                          token_text(row.at("query")), key_text(row.at("high")), key_text(row.at("low")), std::move(bar)});
+                          token_text(row.at("query")), key_text(row.at("high")), key_text(row.at("low")), bar_to(head.reached(), Paint::vermillion)});
     table.links.push_back(head.link());
   }
   return {"attained", "What tokens attain",
@@ -180,15 +170,10 @@ Section attained_section(const std::vector<CertifiedHead>& heads) {
 Section layers_section(const std::vector<CertifiedHead>& heads) {
   std::map<double, std::vector<const CertifiedHead*>> layers;  // the surest head of each first
   for (const CertifiedHead& head : heads) layers[head.layer].push_back(&head);
-  Table table{.id = "all-layers",
-              .title = "Spreads by layer",
-              .columns = {{.name = "layer", .format = {Format::count}},
-                          {.name = "least", .format = kSpread},
-                          {.name = "median", .format = kSpread},
-                          {.name = "most", .format = kSpread},
-                          {.name = "reached", .format = {Format::percent}, .meaning = "share of the certified spread, median head"},
-                          {.name = "surest head"},
-                          {.name = "lost from, tokens"}},
+  Table table{.id = "all-layers", .title = "Spreads by layer",
+              .columns = {{"layer", kCount}, {"least", kSpread}, {"median", kSpread}, {"most", kSpread},
+                          {"reached", kShare, "share of the certified spread, median head"}, {"surest head"},
+                          {"lost from, tokens"}},
               .tall = true};
   for (const auto& [layer, members] : layers) {
     std::vector<double> reached;
@@ -207,21 +192,16 @@ Section layers_section(const std::vector<CertifiedHead>& heads) {
 }
 
 Section certificate_numbers(const std::vector<CertifiedHead>& heads) {
-  Table table{.id = "all-rows",
-              .title = "All heads",
-              .columns = {{.name = "head", .csv = false},
-                          {.name = "layer", .format = {Format::count}, .hidden = true},
-                          {.name = "head of the layer", .format = {Format::count}, .hidden = true},
-                          {.name = "spread at most", .format = kSpread},
+  Table table{.id = "all-rows", .title = "All heads",
+              .columns = {on_screen("head"), in_csv("layer", kCount), in_csv("head of the layer", kCount),
+                          {"spread at most", kSpread},
                           {.name = "by norms", .format = kSpread, .brief = false, .spare = 2},
                           {.name = "by tokens", .format = kSpread, .brief = false, .spare = 3},
                           {.name = "reached by norms", .format = kSpread, .brief = false, .spare = 4},
-                          {.name = "reached", .format = {Format::percent}, .brief = false},
-                          {.name = "log10 of the length", .format = fixed_to(2), .hidden = true},
-                          {.name = "by"},
-                          {.name = "lost from, tokens"},
+                          {.name = "reached", .format = kShare, .brief = false},
+                          in_csv("log10 of the length", fixed_to(2)), {"by"}, {"lost from, tokens"},
                           {.name = "useful", .brief = false},
-                          {.name = "window", .format = {Format::count}, .brief = false, .spare = 5}},
+                          {.name = "window", .format = kCount, .brief = false, .spare = 5}},
               .tall = true,
               .filters = {"layer", "useful"},
               .row_name = "head",
@@ -256,13 +236,9 @@ View bound_model_view(const Json& results) {
 }
 
 void compare_certificates(View& view, std::span<const Compared> compared) {
-  Table table{.id = "compared-certificates",
-              .title = "Certificates",
-              .columns = {{.name = "result"},
-                          {.name = "heads", .format = {Format::count}},
-                          {.name = "with a useful bound", .format = {Format::count}},
-                          {.name = "first loses the weight from n", .format = kPower},
-                          {.name = "weight", .format = fixed_to(2)},
+  Table table{.id = "compared-certificate-table", .title = "Certificates",
+              .columns = {{"result"}, {"heads", kCount}, {"with a useful bound", kCount},
+                          {"first loses the weight from n", kPower}, {"weight", fixed_to(2)},
                           {.name = "verdict", .brief = false}},
               .sortable = false};
   for (const Compared& one : compared) {

@@ -70,8 +70,8 @@ void add_needle_verdict(View& view, const Json& results, const Needle& needle) {
   if (const NeedleLine* plain = needle.member("softmax")) {
     Words words = fmt::format("A key scores {} above the mean of the others. Under ", plain_number(results.at("gap").get<double>()));
     words << code(plain->name)
-          << fmt::format(" it has {} of the weight among {} keys and {} {}", formatted({Format::percent}, plain->rows[0].share),
-                         count(needle.sizes[0]), formatted({Format::percent}, plain->rows.back().share), among)
+          << fmt::format(" it has {} of the weight among {} keys and {} {}", formatted(kShare, plain->rows[0].share),
+                         count(needle.sizes[0]), formatted(kShare, plain->rows.back().share), among)
           << (plain->fall ? fmt::format("; at {} it has less than half.", count(plain->fall->n)) : ".");
     view.verdict.push_back(std::move(words));
   }
@@ -92,7 +92,7 @@ void add_needle_verdict(View& view, const Json& results, const Needle& needle) {
 void add_needle_tiles(View& view, const Needle& needle) {
   const auto add_share = [&](const NeedleLine* line) {
     if (!line) return;
-    view.tiles.push_back({formatted({Format::percent}, line->rows.back().share), code(line->name),
+    view.tiles.push_back({formatted(kShare, line->rows.back().share), code(line->name),
                           fmt::format("the needle’s share among {} keys", count(line->rows.back().n)), line->look.paint});
   };
   const NeedleLine* plain = needle.member("softmax");
@@ -113,22 +113,20 @@ Chart needle_chart(const Needle& needle, std::optional<double> NeedleRow::*field
   const auto first = shown_first(names, {"softmax", "adaptive", "entropy_target", "entmax15", "hard"});
   for (const NeedleLine& line : needle.lines) {
     Curve curve{.name = line.name, .look = line.look, .format = format, .code = true, .first = holds(first, line.name)};
-    for (const NeedleRow& row : line.rows)
-      if (row.*field) curve.points.push_back({row.n, *(row.*field)});
+    for (const NeedleRow& row : line.rows) add_point(curve, row.n, row.*field);
     if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
   }
   return chart;
 }
 
 Section share_section(const Json& results, const Needle& needle) {
-  Chart chart = needle_chart(needle, &NeedleRow::share, {Format::percent});
+  Chart chart = needle_chart(needle, &NeedleRow::share, kShare);
   chart.id = chart.figure = "share";
   chart.title = "Weight on one needle of fixed score, as keys are added";
   chart.subtitle = fmt::format("Its score is {}; the scores of all others are drawn with mean 0 and deviation 1.",
                                plain_number(results.at("gap").get<double>()));
   chart.up = share_axis("share of the weight");
-  chart.reference = Reference{.name = "one half"};
-  for (const double n : needle.sizes) chart.reference->points.push_back({n, 0.5});
+  chart.reference = level_line("one half", needle.sizes, 0.5);
   return {"share", "The needle’s share",
           "How much of the row’s weight the one needle gets: its score stays, only the number of keys grows.", {{std::move(chart)}}};
 }
@@ -142,26 +140,21 @@ Section entropy_section(const Needle& needle) {
   for (const Curve& curve : chart.curves)
     for (const Point& point : curve.points) most = std::max(most, point.value);
   chart.up = value_axis("entropy, nats", 0.0, 1.05 * most);
-  chart.reference = Reference{.name = "ln n: equal weights", .rising = true};
-  for (const double n : needle.sizes) chart.reference->points.push_back({n, std::log(n)});
+  chart.reference = equal_weights_line(needle.sizes);
   return {"entropy", "Entropy",
           "Of the whole row, in nats: 0 is all weight on one key, ln n an equal share for each. Normalizers as chosen above.",
           {{std::move(chart)}}};
 }
 
 Section falls_section(const Needle& needle) {
-  Table table{.id = "all-falls",
-              .title = "Which keep the needle, which lose it",
-              .columns = {{.name = "normalizer", .code = true},
-                          {.name = "below half at", .format = {Format::count}},
-                          {.name = "share among " + short_count(needle.sizes.back()), .format = {Format::percent}},
-                          {.name = "from none to all", .csv = false, .bar = true, .mark = 0.5}},
+  Table table{.id = "all-falls", .title = "Which keep the needle, which lose it",
+              .columns = {{"normalizer", kCode}, {"below half at", kCount},
+                          {"share among " + short_count(needle.sizes.back()), kShare},
+                          bar_column("from none to all", 0.5)},
               .sortable = false};
   for (const NeedleLine& line : needle.lines) {
-    Cell bar(line.rows.back().share);
-    bar.paint = line.look.paint;
-    table.rows.push_back({line.name, line.fall ? Cell(line.fall->n) : Cell(std::nullopt, "not here"), line.rows.back().share,
-                          std::move(bar)});
+    const auto share = line.rows.back().share;
+    table.rows.push_back({line.name, line.fall ? Cell(line.fall->n) : Cell(std::nullopt, "not here"), share, bar_to(share, line.look.paint)});
   }
   return {"falls", "Which keep the needle, which lose it",
           fmt::format("Where the needle first has less than half of the weight, and what it has among {} keys.",
@@ -171,8 +164,8 @@ Section falls_section(const Needle& needle) {
 
 // For a terminal: a line per normalizer, a column per size; a bar marks where the needle falls below half.
 Section needle_by_size(const Needle& needle, const char* corner, std::optional<double> NeedleRow::*field, Format format, bool falls) {
-  Table table{.id = corner, .title = corner, .columns = {{.name = corner}}};
-  for (const double n : needle.sizes) table.columns.push_back({.name = short_count(n), .format = format});
+  Table table{.id = corner, .title = corner, .columns = {{corner}}};
+  for (const double n : needle.sizes) table.columns.push_back({short_count(n), format});
   for (const NeedleLine& line : needle.lines) {
     std::vector<Cell> cells{line.name};
     for (const NeedleRow& row : line.rows)
@@ -202,17 +195,12 @@ std::vector<double> needle_row(double gap) {
 
 Section needle_numbers(const Json& results) {
   Table table = fields_table({.id = "all-rows", .title = "All numbers", .tall = true}, results.at("rows"),
-                             {{"normalizer", {.name = "normalizer", .code = true}}, {"n", {.name = "n", .format = {Format::count}}},
-                              {"needle_share", {.name = "needle’s share", .format = {Format::percent}}}, {"entropy", {.name = "entropy", .format = fixed_to(3)}},
-                              {"effective_support", {.name = "effective support", .format = fixed_to(1), .spare = 3}},
-                              {"support", {.name = "support", .format = {Format::count}, .spare = 2}},
-                              {"peak_weight", {.name = "largest weight", .format = fixed_to(3), .spare = 5}},
-                              {"needle_weight", {.name = "needle’s weight", .format = fixed_to(3), .spare = 6}},
-                              {"mass", {.name = "sum of weights", .format = fixed_to(3), .spare = 7}},
-                              {"temperature", {.name = "temperature β", .format = fixed_to(3), .spare = 4}},
-                              {"threshold", {.name = "threshold τ", .format = fixed_to(3), .spare = 8}},
-                              {"peak_key", {.name = "heaviest key", .format = {Format::count}, .spare = 1}},
-                              {"needle_key", {.name = "the needle", .format = {Format::count}, .spare = 1}}});
+                             {{"normalizer", kCode}, {"n", kCount}, {"needle’s share", kShare, "needle_share"}, {"entropy", fixed_to(3)},
+                              {"effective support", fixed_to(1), "", 3}, {"support", kCount, "", 2},
+                              {"largest weight", fixed_to(3), "peak_weight", 5}, {"needle’s weight", fixed_to(3), "needle_weight", 6},
+                              {"sum of weights", fixed_to(3), "mass", 7}, {"temperature β", fixed_to(3), "temperature", 4},
+                              {"threshold τ", fixed_to(3), "threshold", 8}, {"heaviest key", kCount, "peak_key", 1},
+                              {"the needle", kCount, "needle_key", 1}});
   const double gap = results.at("gap").get<double>();
   return {"numbers", "All numbers", "", {{std::move(table)},
           {ScoreRow{"needle of score " + plain_number(gap), 256.0, needle_row(gap)}}}};

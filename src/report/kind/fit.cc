@@ -8,12 +8,7 @@
 #include "report/view/looks.h"
 
 namespace sharpmax::report {
-
-View fit_view(const Json& results);
-
 namespace {
-
-constexpr Format kFitShare{Format::percent}, kFitCount{Format::count};
 
 struct Rule {
   const char *id, *name;
@@ -54,7 +49,7 @@ std::string farthest(const Json& results, const char* other, double sign) {
   const bool apart = number_at(*ours, "accuracy_low") > number_at(*theirs, "accuracy_high") ||
                      number_at(*ours, "accuracy_high") < number_at(*theirs, "accuracy_low");
   return fmt::format("up to {:.1f} points {} ({} items: {} against {}, intervals {})", 100.0 * most, word, count(size_at(*ours, "n")),
-                     formatted(kFitShare, number_at(*ours, "accuracy")), formatted(kFitShare, number_at(*theirs, "accuracy")),
+                     formatted(kShare, number_at(*ours, "accuracy")), formatted(kShare, number_at(*theirs, "accuracy")),
                      apart ? "apart" : "overlap");
 }
 
@@ -75,15 +70,13 @@ Section fit_accuracy(const Json& results) {
   if (sizes.empty()) return section;
   Chart chart{.title = "Right answers on sets that were not fitted", .subtitle = "Bands are 95\u00a0% intervals.", .across = counts_axis("items in the set", "n", sizes),
               .up = share_axis("accuracy"), .id = "accuracy-chart", .figure = "accuracy"};
-  Table table{.id = "all-rows",
-              .title = "All numbers",
-              .columns = {{.name = "rule"}, {.name = "n", .format = kFitCount}, {.name = "sets", .format = kFitCount}, {.name = "accuracy", .format = kFitShare},
-                          {.name = "low", .format = kFitShare}, {.name = "high", .format = kFitShare}, {.name = "entropy", .format = fixed_to(3)},
-                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)},
-                          {.name = "temperature β", .format = fixed_to(3)}},
+  Table table{.id = "all-rows", .title = "All numbers",
+              .columns = {{"rule"}, {"n", kCount}, {"sets", kCount}, {"accuracy", kShare}, {"low", kShare},
+                          {"high", kShare}, {"entropy", fixed_to(3)}, {"peak weight", fixed_to(3)},
+                          {"weight on right", fixed_to(3)}, {"temperature β", fixed_to(3)}},
               .tall = true};
   for (const Rule& rule : kRules) {
-    Curve curve{.name = rule.name, .look = {rule.paint, ""}, .format = kFitShare};
+    Curve curve{.name = rule.name, .look = {rule.paint, ""}, .format = kShare};
     for (const double n : sizes) {
       const Json* one = measured_at(results, n, rule.id);
       if (!one) continue;
@@ -117,16 +110,11 @@ Section fit_temperatures(const Json& results) {
     if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
   }
   Table table = fields_table({.id = "all-bins", .title = "Best temperatures by entropy", .sortable = false}, results.at("bins"),
-                             {{"points", {.name = "sets", .format = kFitCount}},
-                              {"mean_beta", {.name = "best β", .format = fixed_to(3), .meaning = "mean of the β of least loss"}},
-                              {"refitted", {.name = "refitted", .format = fixed_to(3)}}, {"published", {.name = "published", .format = fixed_to(3)}},
-                              {"mean_residual", {.name = "residual", .format = signed_to(3), .meaning = "best less refitted"}},
-                              {"rms_residual", {.name = "rms", .format = fixed_to(3)}}});
-  table.columns.insert(table.columns.begin(), {{.name = "nats, from", .format = fixed_to(2)}, {.name = "to", .format = fixed_to(2)}});
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const Json& ends = results.at("bins")[i].at("entropy");
-    table.rows[i].insert(table.rows[i].begin(), {number_in(ends.at(0)), number_in(ends.at(1))});
-  }
+                             {{{"nats, from", fixed_to(2)}, [](const Json& bin) { return Cell(number_in(bin.at("entropy").at(0))); }},
+                              {{"to", fixed_to(2)}, [](const Json& bin) { return Cell(number_in(bin.at("entropy").at(1))); }},
+                              {"sets", kCount, "points"}, {{"best β", fixed_to(3), "mean of the β of least loss"}, "mean_beta"},
+                              {"refitted", fixed_to(3)}, {"published", fixed_to(3)},
+                              {{"residual", signed_to(3), "best less refitted"}, "mean_residual"}, {"rms", fixed_to(3), "rms_residual"}});
   chart.across = value_axis("entropy under softmax, nats", 0.0, 1.02 * widest);
   chart.across.format = fixed_to(2);
   chart.across.symbol = "entropy";
@@ -142,7 +130,7 @@ Section fit_temperatures(const Json& results) {
                                             plural(results.at("points").get<double>(), "fitted set"), count(results.at("at_least_beta").get<double>()),
                                             tried("least_beta"), count(results.at("at_largest_beta").get<double>()), tried("largest_beta"))}});
   section.items.push_back({Note{fmt::format("Residuals of all sets: rms {} refitted, {} published. Entropy explains {} of the variance of the best β.",
-                                            residual("refitted"), residual("published"), formatted(kFitShare, number_at(results, "explained")))}});
+                                            residual("refitted"), residual("published"), formatted(kShare, number_at(results, "explained")))}});
   return section;
 }
 
@@ -174,8 +162,8 @@ Section fit_where(const Json& results) {
 
 // For a terminal: a line per size, a column per rule, in per cent.
 Section fit_compared(const Json& results) {
-  Table table{.id = "compared", .title = "Right answers", .columns = {{.name = "items", .format = {Format::short_count}}}};
-  for (const Rule& rule : kRules) table.columns.push_back({.name = rule.id, .format = kFitShare});
+  Table table{.id = "compared", .title = "Right answers", .columns = {{"items", kShortCount}}};
+  for (const Rule& rule : kRules) table.columns.push_back({rule.id, kShare});
   const auto hundredths = [](const Json& one, const char* field) {
     const auto share = number_at(one, field);
     return !share ? std::string(kNone) : *share == 1.0 ? "100" : fmt::format("{:.1f}", 100.0 * *share);
@@ -198,8 +186,8 @@ Section fit_compared(const Json& results) {
 Section fit_counts(const Json& results) {
   return {"counts", "Sets looked at", "The fit is over sets that the head gets wrong under softmax.",
           {{fields_table({.id = "all-counts", .title = "Sets looked at", .sortable = false}, results.at("counts"),
-                         {{"n", {.name = "items", .format = kFitCount}}, {"sets", {.name = "sets", .format = kFitCount}},
-                          {"wrong", {.name = "wrong under softmax", .format = kFitCount}}, {"mended", {.name = "of those right at their best", .format = kFitCount}}})}},
+                         {{"items", kCount, "n"}, {"sets", kCount}, {"wrong under softmax", kCount, "wrong"},
+                          {"of those right at their best", kCount, "mended"}})}},
           /*brief=*/true};
 }
 
@@ -216,12 +204,11 @@ View fit_view(const Json& results) {
   const std::vector<double> sizes = tested_sizes(results);
   for (const Rule& rule : kRules)
     if (const Json* one = sizes.empty() ? nullptr : measured_at(results, sizes.back(), rule.id))
-      view.tiles.push_back({formatted(kFitShare, number_at(*one, "accuracy")), rule.name, fmt::format("right at {} items", count(sizes.back())), rule.paint});
+      view.tiles.push_back({formatted(kShare, number_at(*one, "accuracy")), rule.name, fmt::format("right at {} items", count(sizes.back())), rule.paint});
   Section use{"use", "How to use it", "", {{CommandLine{"The refitted rule, highest degree first, as --normalizers takes it:",
                                                         text_at(results.at("refitted"), "normalizer")}}}, /*brief=*/true};
-  for (Section& section : std::vector<Section>{fit_accuracy(results), fit_compared(results), fit_temperatures(results), fit_where(results), std::move(use),
-                                               fit_counts(results)})
-    view.sections.push_back(std::move(section));
+  add_sections(view, {fit_accuracy(results), fit_compared(results), fit_temperatures(results), fit_where(results), std::move(use),
+                      fit_counts(results)});
   return view;
 }
 

@@ -43,13 +43,13 @@ void add_fix_tiles(View& view, const Json& answer, const std::vector<Candidate>&
   if (chosen)
     view.tiles.push_back({formatted(signed_to(3), chosen->held_out->text.change), "nats per token", "held out, " + chosen->name,
                           Paint::vermillion});
-  view.tiles.push_back({formatted({Format::percent}, plain.task.share(plain.task.plain)), "of questions right",
+  view.tiles.push_back({formatted(kShare, plain.task.share(plain.task.plain)), "of questions right",
                         "held out, as it is", Paint::grey});
   if (!chosen) return;
   const AnswerFlips& task = chosen->held_out->task;
-  view.tiles.push_back({formatted({Format::percent}, task.share(task.right)), "of questions right", "held out, " + chosen->name,
+  view.tiles.push_back({formatted(kShare, task.share(task.right)), "of questions right", "held out, " + chosen->name,
                         Paint::vermillion});
-  view.tiles.push_back({formatted({Format::p}, task.p), "p",
+  view.tiles.push_back({formatted(kP, task.p), "p",
                         fmt::format("{} answers up, {} down", count(task.up), count(task.down)), Paint::blue});
 }
 
@@ -69,7 +69,7 @@ Bars candidate_bars(const std::vector<Candidate>& candidates) {
     const AnswerFlips& task = one.held_out->task;
     Bar bar{.name = one.name,
             .pieces = {{*text.change, *text.change > 0.0 ? Paint::vermillion : Paint::green}},
-            .beside = {change(*text.change), formatted({Format::percent}, task.share(task.right))},
+            .beside = {change(*text.change), formatted(kShare, task.share(task.right))},
             .low = text.low,
             .high = text.high,
             .bold = one.chosen};
@@ -86,20 +86,14 @@ Bars candidate_bars(const std::vector<Candidate>& candidates) {
 // The deciding columns come first: what happened on the part that no choice was made by.
 Section candidates_section(const Json& results, const std::vector<Candidate>& candidates) {
   const bool leave_it = truth_at(results.at("answer"), "leave_it");
-  Table table{.id = "all-rows",
-              .title = "Every candidate that was tried",
-              .columns = {{.name = "candidate", .code = true},
-                          {.name = "answer"},
-                          {.name = "loss, held out", .format = signed_to(3), .meaning = "change from doing nothing, nats per token"},
-                          {.name = "loss, held out, low", .format = signed_to(3), .hidden = true},
-                          {.name = "loss, held out, high", .format = signed_to(3), .hidden = true},
-                          {.name = "right, held out", .format = {Format::percent}},
-                          {.name = "p, held out", .format = {Format::p}},
+  Table table{.id = "all-rows", .title = "Every candidate that was tried",
+              .columns = {{"candidate", kCode}, {"answer"},
+                          {"loss, held out", signed_to(3), "change from doing nothing, nats per token"},
+                          in_csv("loss, held out, low", signed_to(3)), in_csv("loss, held out, high", signed_to(3)),
+                          {"right, held out", kShare}, {"p, held out", kP},
                           {.name = "score", .format = signed_to(4), .meaning = "of the part to choose by: it decides", .brief = false},
-                          {.name = "heads", .format = {Format::count}},
-                          {.name = "loss, to choose by", .format = signed_to(3), .hidden = true},
-                          {.name = "right, to choose by", .format = {Format::percent}, .hidden = true},
-                          {.name = "p, to choose by", .format = {Format::p}, .hidden = true}},
+                          {"heads", kCount}, in_csv("loss, to choose by", signed_to(3)),
+                          in_csv("right, to choose by", kShare), in_csv("p, to choose by", kP)},
               .tall = true};
   for (const Candidate& one : candidates) {
     const char* mark = one.chosen ? (leave_it ? "best to choose by" : "use") : one.searched ? "by search" : "";
@@ -157,14 +151,9 @@ Chart before_after_chart(const Candidate& one, double longest, bool figure) {
 }
 
 Table position_table(const Candidate& one) {
-  Table table{.id = "all-positions",
-              .title = "Loss by position",
-              .columns = {{.name = "tokens before"},
-                          {.name = "tokens", .format = {Format::count}},
-                          {.name = "as it is", .format = fixed_to(4)},
-                          {.name = "change", .format = signed_to(4)},
-                          {.name = "95 % from", .format = signed_to(4)},
-                          {.name = "to", .format = signed_to(4)}},
+  Table table{.id = "all-positions", .title = "Loss by position",
+              .columns = {{"tokens before"}, {"tokens", kCount}, {"as it is", fixed_to(4)}, {"change", signed_to(4)},
+                          {"95 % from", signed_to(4)}, {"to", signed_to(4)}},
               .sortable = false};
   for (const TextChange& part : one.held_out->by_position)
     table.rows.push_back({Cell(part.from, fmt::format("{}–{}", count(part.from), count(part.to))), part.tokens, part.plain,
@@ -213,11 +202,11 @@ Section length_section(const std::vector<const Candidate*>& judged) {
     }
     section.items.push_back({std::move(bars)});
   }
-  Table table{.id = "all-lengths", .title = "Right answers by length", .columns = {{.name = "candidate", .code = true}},
+  Table table{.id = "all-lengths", .title = "Right answers by length", .columns = {{"candidate", kCode}},
               .sortable = false};
   std::vector<Cell> plain{"as it is"};
   for (const AnswerFlips& at : lengths) {
-    table.columns.push_back({.name = at.length ? count(*at.length) + " tokens" : "the file’s", .format = {Format::percent}});
+    table.columns.push_back({at.length ? count(*at.length) + " tokens" : "the file’s", kShare});
     plain.push_back(at.share(at.plain));
   }
   table.rows.push_back(std::move(plain));
@@ -309,9 +298,8 @@ Section llama_section(const Json& answer) {
 }
 
 Section unjudged_section(const Json& results) {
-  Table table{.id = "all-rows", .title = "Tried so far",
-              .columns = {{.name = "candidate", .code = true}, {.name = "heads", .format = {Format::count}}}, .sortable = false};
-  for (const Json& trial : results.at("trials")) table.rows.push_back({text_at(trial, "rule"), number_at(trial, "heads")});
+  Table table = fields_table({.id = "all-rows", .title = "Tried so far", .sortable = false}, results.at("trials"),
+                             {{"candidate", kCode, "rule"}, {"heads", kCount}});
   return {"numbers", "Tried so far", "", {{std::move(table)}}, /*brief=*/true};
 }
 

@@ -113,14 +113,9 @@ const Candidate* chosen_of(const std::vector<Candidate>& candidates) {
 }
 
 void compare_fixes(View& view, std::span<const Compared> compared) {
-  Table table{.id = "compared-fixes",
-              .title = "Answers",
-              .columns = {{.name = "result"},
-                          {.name = "use", .code = true},
-                          {.name = "came out best", .code = true},
-                          {.name = "loss added, nats", .format = signed_to(3)},
-                          {.name = "questions right", .format = {Format::count}},
-                          {.name = "right without it", .format = {Format::count}},
+  Table table{.id = "compared-fix-table", .title = "Answers",
+              .columns = {{"result"}, {"use", kCode}, {"came out best", kCode}, {"loss added, nats", signed_to(3)},
+                          {"questions right", kCount}, {"right without it", kCount},
                           {.name = "verdict", .brief = false}},
               .sortable = false};
   for (const Compared& one : compared) {

@@ -10,7 +10,6 @@
 namespace sharpmax::report {
 namespace {
 
-constexpr Format kBytes{Format::bytes}, kCount{Format::count};
 constexpr std::size_t kLongestValue = 60;  // characters of metadata
 
 std::string cut_text(const std::string& text, std::size_t most) {
@@ -70,26 +69,16 @@ Section summary_section(const Json& results) {
 }
 
 Section types_section(const Json& results) {
-  Table table{.id = "all-types",
-              .title = "Types of weights",
-              .columns = {{.name = "type"},
-                          {.name = "tensors", .format = kCount},
-                          {.name = "elements", .format = kCount},
-                          {.name = "size", .format = kBytes},
-                          {.name = "share", .format = {Format::percent}},
-                          {.name = "of all bytes", .csv = false, .bar = true}},
-              .sortable = false};
-  double tensors = 0.0, elements = 0.0, bytes = 0.0;
-  for (const Json& type : results.at("types")) {
-    Cell bar(number_at(type, "share"));
-    bar.paint = Paint::blue;
-    table.rows.push_back({text_at(type, "type"), number_at(type, "tensors"), number_at(type, "elements"), number_at(type, "bytes"),
-                          number_at(type, "share"), std::move(bar)});
-    tensors += type.at("tensors").get<double>();
-    elements += type.at("elements").get<double>();
-    bytes += type.at("bytes").get<double>();
-  }
-  if (table.rows.size() > 1) table.rows.push_back({"all", tensors, elements, bytes, 1.0, Cell()});
+  const Json& types = results.at("types");
+  Table table = fields_table({.id = "all-types", .title = "Types of weights", .sortable = false}, types,
+                             {{"type"}, {"tensors", kCount}, {"elements", kCount}, {"size", kBytes, "bytes"}, {"share", kShare},
+                              {bar_column("of all bytes"), [](const Json& type) { return bar_to(number_at(type, "share"), Paint::blue); }}});
+  const auto sum = [&](const char* field) {
+    double all = 0.0;
+    for (const Json& type : types) all += type.at(field).get<double>();
+    return all;
+  };
+  if (table.rows.size() > 1) table.rows.push_back({"all", sum("tensors"), sum("elements"), sum("bytes"), 1.0, Cell()});
   return {"types", "Types of weights", "How the weights are stored.", {{std::move(table)}}, /*brief=*/true};
 }
 
@@ -119,9 +108,8 @@ Section tensors_section(const Json& results) {
   };
   std::vector<Key> order;
   std::map<Key, Sum> sums;
-  Table every{.id = "every-tensor",
-              .title = "Every tensor",
-              .columns = {{.name = "tensor"}, {.name = "type"}, {.name = "shape"}, {.name = "size", .format = kBytes}},
+  Table every{.id = "every-tensor", .title = "Every tensor",
+              .columns = {{"tensor"}, {"type"}, {"shape"}, {"size", kBytes}},
               .tall = true,
               .brief_rows = 0};
   for (const Json& tensor : results.at("tensors")) {
@@ -133,10 +121,8 @@ Section tensors_section(const Json& results) {
     sums[key].bytes += bytes;
     every.rows.push_back({name, type, shape, bytes});
   }
-  Table table{.id = "all-tensors",
-              .title = "Tensors",
-              .columns = {{.name = "tensor"}, {.name = "tensors", .format = kCount}, {.name = "type"}, {.name = "shape"},
-                          {.name = "size", .format = kBytes}}};
+  Table table{.id = "all-tensors", .title = "Tensors",
+              .columns = {{"tensor"}, {"tensors", kCount}, {"type"}, {"shape"}, {"size", kBytes}}};
   for (const Key& key : order) {
     const auto& [name, type, shape] = key;
     table.rows.push_back({name, sums[key].tensors, type, shape, sums[key].bytes});
@@ -160,8 +146,8 @@ std::string value_text(const Json& value) {
 }
 
 Section metadata_section(const Json& results) {
-  Table table{.id = "all-metadata", .title = "Metadata", .columns = {{.name = "key"}, {.name = "value"}}, .tall = true};
-  for (const Json& entry : results.at("metadata")) table.rows.push_back({text_at(entry, "key"), value_text(entry.at("value"))});
+  Table table = fields_table({.id = "all-metadata", .title = "Metadata", .tall = true}, results.at("metadata"),
+                             {{"key"}, {{"value"}, [](const Json& entry) { return Cell(value_text(entry.at("value"))); }}});
   return {"metadata", "Metadata", "The format’s own; long values are cut.", {{std::move(table), 2, "metadata"}}, /*brief=*/true};
 }
 
@@ -176,8 +162,7 @@ Words check_sentence(const Json& check) {
 Section check_section(const Json& check) {
   return {"check", "Weights that are not finite", "",
           {{fields_table({.id = "bad-tensors", .title = "Tensors with weights that are not finite"}, check.at("bad"),
-                         {{"name", {.name = "tensor"}}, {"nan", {.name = "NaN", .format = kCount}}, {"infinite", {.name = "infinite", .format = kCount}},
-                          {"first", {.name = "first at", .format = kCount}}})}},
+                         {{"tensor", kText, "name"}, {"NaN", kCount, "nan"}, {"infinite", kCount}, {"first at", kCount, "first"}})}},
           /*brief=*/true};
 }
 

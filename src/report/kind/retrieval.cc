@@ -5,17 +5,11 @@
 #include <cmath>
 #include <map>
 
-#include "report/kind/kinds.h"
-#include "report/kind/retrieval_rows.h"
+#include "report/kind/rows.h"
 #include "report/svg/figures.h"
-#include "report/view/looks.h"
 
 namespace sharpmax::report {
 namespace {
-
-constexpr Format kShare{Format::percent}, kCount{Format::count};
-
-std::string share_of(const Json& row, const char* name) { return formatted(kShare, number_at(row, name)); }
 
 // What the first screen tells of.
 struct Story {
@@ -95,7 +89,7 @@ void add_retrieval_tiles(View& view, const RetrievalRows& rows, const Story& sto
                           fmt::format("{} training, {}", story.arm, at), Paint::grey});
   for (const Json& head : rows.results().at("heads"))
     if (head.at("arm") == story.arm) {
-      view.tiles.push_back({formatted({Format::power}, number_at(head, "half_lost_from_log10")),
+      view.tiles.push_back({formatted(kPower, number_at(head, "half_lost_from_log10")),
                             "items: from here on no input gets half of softmax’s weight",
                             fmt::format("{} training, seed {}, proved", story.arm, count(head.at("seed").get<double>())), Paint::grey});
       break;
@@ -111,17 +105,14 @@ Section two_by_two_section(const RetrievalRows& rows) {
   if (chart.curves.empty()) return section;
   chart.id = chart.figure = "two-by-two";
   const std::string arms[] = {*rows.paper_arm(), *rows.our_arm()}, rules[] = {*rows.member("softmax"), *rows.member("entropy_target")};
-  Table table{.id = "all-four", .title = "Right, by size", .columns = {{.name = "items", .format = kCount}}, .sortable = false};
+  Table table{.id = "all-four", .title = "Right, by size", .columns = {{"items", kCount}}, .sortable = false};
   for (const std::string& arm : arms)
     for (const std::string& rule : rules)
-      table.columns.push_back({.name = fmt::format("{}, {}", arm, family_of(rule)), .format = kShare});
+      table.columns.push_back({fmt::format("{}, {}", arm, family_of(rule)), kShare});
   for (const double n : rows.sizes()) {
     std::vector<Cell> cells{n};
     for (const std::string& arm : arms)
-      for (const std::string& rule : rules) {
-        const Json* row = rows.row(arm, rule, n);
-        cells.push_back(row ? Cell(number_at(*row, "accuracy")) : Cell());
-      }
+      for (const std::string& rule : rules) cells.push_back(accuracy_cell(rows.row(arm, rule, n)));
     table.rows.push_back(std::move(cells));
   }
   section.items = {{std::move(chart)}, {std::move(table)}};
@@ -154,11 +145,15 @@ Section failure_section(const RetrievalRows& rows, const Story& story) {
   for (const std::string& arm : rows.arms()) {
     Choice rules{"Normalizer", Choice::Style::select, 0, "failing", {}};
     for (const std::string& name : rows.normalizers()) {
-      Bars bars = failure_bars(rows, arm, name);
-      if (bars.bars.empty()) continue;
       const bool told = arm == story.arm && name == story.plain;
-      bars.id = "failure-bars";
-      bars.figure = told ? "failure" : "";
+      Bars bars = failure_bars({.title = fmt::format("Why it fails: {}, {} training", name, arm),
+                                .subtitle = "Hard attention puts all weight on the largest score. Where it is right and the normalizer is wrong, "
+                                            "weight was dispersed; where both are wrong, the scores rank a wrong item first.",
+                                .across = share_axis("share of sets"),
+                                .id = "failure-bars",
+                                .figure = told ? "failure" : ""},
+                               rows, arm, name, "sets");
+      if (bars.bars.empty()) continue;
       if (name == story.plain) rules.shown = rules.options.size();
       rules.options.push_back({name, {{std::move(bars), told ? 0 : 2, "why other trainings and normalizers fail"}}});
     }
@@ -174,21 +169,9 @@ Section failure_section(const RetrievalRows& rows, const Story& story) {
 
 // For a terminal: right answers by size, and why at the largest two.
 Section arm_section(const RetrievalRows& rows, const std::string& arm) {
-  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}};
-  for (const double n : rows.sizes()) right.columns.push_back({.name = short_count(n), .format = kShare});
-  Table why{.id = "why",
-            .title = "Why",
-            .columns = {{.name = "why"}, {.name = "items"}, {.name = "right", .format = kShare}, {.name = "first", .format = kShare},
-                        {.name = "hard", .format = kShare}, {.name = "nats", .format = fixed_to(3)}, {.name = "peak", .format = fixed_to(3)},
-                        {.name = "on it", .format = fixed_to(3)}}};
-  for (const std::string& name : rows.normalizers()) {
-    std::vector<Cell> cells{name};
-    for (const double n : rows.sizes()) {
-      const Json* row = rows.row(arm, name, n);
-      cells.push_back(row ? Cell(number_at(*row, "accuracy")) : Cell());
-    }
-    right.rows.push_back(std::move(cells));
-  }
+  Table why{.id = "why", .title = "Why",
+            .columns = {{"why"}, {"items"}, {"right", kShare}, {"first", kShare}, {"hard", kShare}, {"nats", fixed_to(3)},
+                        {"peak", fixed_to(3)}, {"on it", fixed_to(3)}}};
   const std::size_t from = rows.sizes().size() - std::min<std::size_t>(2, rows.sizes().size());
   for (std::size_t i = from; i < rows.sizes().size(); ++i)
     for (const std::string& name : rows.main_normalizers())
@@ -197,7 +180,8 @@ Section arm_section(const RetrievalRows& rows, const std::string& arm) {
                             number_at(*row, "hard_accuracy"), number_at(*row, "entropy"), number_at(*row, "peak_weight"),
                             number_at(*row, "right_weight")});
   return {"arm-" + as_file_name(arm), fmt::format("Arm {}: right answers (chance {})", arm, percent(rows.chance())), "",
-          {{std::move(right)}, {std::move(why)}}, /*brief=*/true, /*page=*/false};
+          {{right_by_size(rows, arm, {rows.normalizers().begin(), rows.normalizers().end()}, rows.sizes())}, {std::move(why)}},
+          /*brief=*/true, /*page=*/false};
 }
 
 constexpr const char* kWhyNote =
@@ -217,18 +201,18 @@ Section published_section(const RetrievalRows& rows) {
   Section section{"published", "Beside the published table",
                   "Accuracy as paper A reports it, and ours. The p value is of a two-sided paired t-test over seeds.", {}, /*brief=*/true};
   if (!arm || families.empty() || sizes.empty()) return section;
-  Table table{.id = "all-published", .title = "Published and ours", .columns = {{.name = "items", .format = kCount}}, .sortable = false};
+  Table table{.id = "all-published", .title = "Published and ours", .columns = {{"items", kCount}}, .sortable = false};
   for (const std::string& family : families) {
-    table.columns.push_back({.name = family + ", paper A", .format = kShare});
-    table.columns.push_back({.name = family + ", ours", .format = kShare});
+    table.columns.push_back({family + ", paper A", kShare});
+    table.columns.push_back({family + ", ours", kShare});
   }
   std::map<double, const Json*> tests;
   for (const Json& test : rows.results().at("tests"))
     if (test.at("arm") == *arm) tests[test.at("n").get<double>()] = &test;
   if (!tests.empty()) {
     const Json& test = *tests.begin()->second;
-    table.columns.push_back({.name = fmt::format("{} − {}, points", text_at(test, "second"), text_at(test, "first")), .format = {Format::points}});
-    table.columns.push_back({.name = "p, " + plural(test.at("seeds").get<double>(), "seed"), .format = {Format::p}});
+    table.columns.push_back({fmt::format("{} − {}, points", text_at(test, "second"), text_at(test, "first")), kPoints});
+    table.columns.push_back({"p, " + plural(test.at("seeds").get<double>(), "seed"), kP});
   }
   for (const double n : sizes) {
     std::vector<Cell> cells{n};
@@ -236,8 +220,7 @@ Section published_section(const RetrievalRows& rows) {
       Cell theirs;
       for (const Json& point : published)
         if (point.at("normalizer") == family && point.at("n") == n) theirs = number_at(point, "accuracy");
-      const Json* row = rows.row(*arm, *rows.member(family), n);
-      cells.insert(cells.end(), {std::move(theirs), row ? Cell(number_at(*row, "accuracy")) : Cell()});
+      cells.insert(cells.end(), {std::move(theirs), accuracy_cell(rows.row(*arm, *rows.member(family), n))});
     }
     const auto test = tests.find(n);
     if (!tests.empty() && test != tests.end())
@@ -257,10 +240,10 @@ Section maps_section(const RetrievalRows& rows) {
 
 // How each arm was trained.
 Section head_training_section(const Json& results) {
-  Table table{.id = "all-trainings", .title = "How each arm was trained", .columns = {{.name = "setting"}}, .sortable = false};
+  Table table{.id = "all-trainings", .title = "How each arm was trained", .columns = {{"setting"}}, .sortable = false};
   std::vector<std::string> names;
   for (const Json& arm : results.at("arms")) {
-    table.columns.push_back({.name = text_at(arm, "name"), .code = true});
+    table.columns.push_back({text_at(arm, "name"), kCode});
     for (const auto& [name, value] : arm.at("training").items()) add_once(names, name);
   }
   for (const std::string& name : names) {
@@ -309,9 +292,8 @@ View retrieval_view(const Json& results) {
   add_retrieval_tiles(view, rows, story);
   for (const std::string& arm : rows.arms()) view.sections.push_back(arm_section(rows, arm));
   view.sections.back().items.push_back({Note{kWhyNote}});
-  for (Section& section : std::vector<Section>{two_by_two_section(rows), curves_section(rows, true), curves_section(rows, false), failure_section(rows, story),
-                                               published_section(rows), maps_section(rows), numbers[0], numbers[1], head_training_section(results)})
-    view.sections.push_back(std::move(section));
+  add_sections(view, {two_by_two_section(rows), curves_section(rows, true), curves_section(rows, false), failure_section(rows, story),
+                      published_section(rows), maps_section(rows), numbers[0], numbers[1], head_training_section(results)});
   return view;
 }
 

@@ -1,4 +1,4 @@
-// All numbers of max retrieval, and what was proved of the heads beside what was measured.
+// All numbers of max retrieval, what was proved of the heads beside what was measured, and several runs side by side.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,17 +7,21 @@
 #include <tuple>
 
 #include "base/in_quotes.h"
-#include "report/kind/retrieval_rows.h"
+#include "report/kind/rows.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::report {
 namespace {
 
-constexpr Format kPercent{Format::percent}, kWhole{Format::count};
-
 using MeasuredKey = std::tuple<std::string, std::string, std::int64_t>;  // arm, normalizer, n
 
 MeasuredKey measured_key(const Json& row) { return {text_at(row, "arm"), text_at(row, "normalizer"), row.at("n").get<std::int64_t>()}; }
+
+// The 95 % interval in per cent: 97.1–98.9.
+std::string accuracy_ends(const Json& row) {
+  const auto low = number_at(row, "accuracy_low"), high = number_at(row, "accuracy_high");
+  return low && high ? fmt::format("{:.1f}–{:.1f}", 100.0 * *low, 100.0 * *high) : "";
+}
 
 // Over the seeds of one arm, normalizer and size.
 struct Measured {
@@ -71,7 +75,7 @@ Section certificate_section(const Json& results, const std::map<MeasuredKey, Mea
     section.items.push_back({Note{fmt::format(
         "Arm {}, seed {}: scores spread at most {} ({} is attained); from {} items on no input at all gets half of the weight under softmax.",
         text_at(head, "arm"), count(head.at("seed").get<double>()), formatted(fixed_to(2), number_at(spread, "certified")),
-        formatted(fixed_to(2), number_at(spread, "attained")), formatted({Format::power}, number_at(head, "half_lost_from_log10")))}});
+        formatted(fixed_to(2), number_at(spread, "attained")), formatted(kPower, number_at(head, "half_lost_from_log10")))}});
   }
   if (section.items.empty()) return section;
   if (more > 0.0) section.items.push_back({Note{plural(more, "more head") + " in the JSON."}});
@@ -82,26 +86,13 @@ Section certificate_section(const Json& results, const std::map<MeasuredKey, Mea
 }
 
 Section rows_section(const Json& results, const std::map<MeasuredKey, Measured>& measured) {
-  Table table{.id = "all-rows",
-              .title = "All numbers",
-              .columns = {{.name = "training", .code = true},
-                          {.name = "normalizer", .code = true},
-                          {.name = "n", .format = kWhole},
-                          {.name = "seeds", .format = kWhole},
-                          {.name = "sets", .format = kWhole},
-                          {.name = "accuracy", .format = kPercent},
-                          {.name = "95 % interval", .csv = false},
-                          {.name = "accuracy low", .format = kPercent, .hidden = true},
-                          {.name = "accuracy high", .format = kPercent, .hidden = true},
-                          {.name = "entropy", .format = fixed_to(3)},
-                          {.name = "peak weight", .format = fixed_to(3)},
-                          {.name = "weight on right", .format = fixed_to(3)},
-                          {.name = "temperature β", .format = fixed_to(3)},
-                          {.name = "score spread", .format = fixed_to(2)},
-                          {.name = "ranked first", .format = kPercent},
-                          {.name = "hard right", .format = kPercent},
-                          {.name = "largest weight", .format = fixed_to(3)},
-                          {.name = "its bound", .format = fixed_to(3)}},
+  Table table{.id = "all-rows", .title = "All numbers",
+              .columns = {{"training", kCode}, {"normalizer", kCode}, {"n", kCount}, {"seeds", kCount},
+                          {"sets", kCount}, {"accuracy", kShare}, on_screen("95 % interval"),
+                          in_csv("accuracy low", kShare), in_csv("accuracy high", kShare), {"entropy", fixed_to(3)},
+                          {"peak weight", fixed_to(3)}, {"weight on right", fixed_to(3)},
+                          {"temperature β", fixed_to(3)}, {"score spread", fixed_to(2)}, {"ranked first", kShare},
+                          {"hard right", kShare}, {"largest weight", fixed_to(3)}, {"its bound", fixed_to(3)}},
               .tall = true};
   for (const Json& row : results.at("summary")) {
     const auto found = measured.find(measured_key(row));
@@ -123,6 +114,65 @@ Section rows_section(const Json& results, const std::map<MeasuredKey, Measured>&
 std::vector<Section> retrieval_numbers(const Json& results) {
   const auto measured = measured_of(results);
   return {certificate_section(results, measured), rows_section(results, measured)};
+}
+
+// Several runs of max retrieval: one normalizer, a curve for each run.
+
+void compare_retrievals(View& view, std::span<const Compared> compared) {
+  std::vector<RetrievalRows> runs;
+  for (const Compared& one : compared) runs.emplace_back(*one.results);
+  std::vector<std::string> names;
+  std::vector<double> sizes;
+  for (const RetrievalRows& run : runs) {
+    for (const std::string& name : run.normalizers()) add_once(names, name);
+    for (const double n : run.sizes()) add_once(sizes, n);
+  }
+  if (names.empty()) return;
+  const auto plain = std::find_if(names.begin(), names.end(), [](const std::string& name) { return family_of(name) == "softmax"; });
+  Choice choice{"Normalizer", Choice::Style::select, plain == names.end() ? 0 : static_cast<std::size_t>(plain - names.begin()), "", {}};
+  for (const std::string& name : names) {
+    Chart chart{.title = "Accuracy of the runs, " + name, .subtitle = "The first training of each. Bands are 95\u00a0% intervals.",
+                .across = counts_axis("items in the set", "n", sizes), .up = share_axis("accuracy"), .id = "compared-accuracy-chart"};
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].arms().empty() || !holds(runs[i].normalizers(), name)) continue;
+      Curve curve = accuracy_curve(runs[i], runs[i].arms()[0], name);
+      curve.name = compared[i].named.own;
+      curve.look = compared[i].named.look;
+      curve.code = false;
+      if (!curve.points.empty()) chart.curves.push_back(std::move(curve));
+    }
+    choice.options.push_back({name, {{std::move(chart)}}});
+  }
+  view.sections.push_back({"compared-accuracy", "Accuracy of the runs", "The first training of each run, under one normalizer.", {{std::move(choice)}}});
+  std::vector<double> common = runs[0].sizes();
+  for (const RetrievalRows& run : runs) std::erase_if(common, [&](double n) { return !holds(run.sizes(), n); });
+  if (common.empty()) return;
+  const double n = common.back();
+  Table table{.id = "compared-table", .title = "Accuracy of the runs",
+              .columns = {{"training", kCode}, {"normalizer", kCode}}, .tall = true};
+  for (const Compared& one : compared) table.columns.push_back({one.named.own, kShare});
+  for (std::size_t i = 1; i < compared.size(); ++i)
+    table.columns.push_back({fmt::format("{} less {}, points", compared[i].named.number, compared[0].named.number), kPoints});
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const RetrievalRows& run : runs)
+    for (const std::string& arm : run.arms())
+      for (const std::string& name : run.normalizers()) add_once(pairs, std::pair(arm, name));
+  for (const auto& [arm, name] : pairs) {
+    std::vector<Cell> cells{arm, name};
+    std::vector<std::optional<double>> found;
+    for (const RetrievalRows& run : runs) {
+      const Json* row = run.row(arm, name, n);
+      found.push_back(row ? number_at(*row, "accuracy") : std::nullopt);
+      cells.push_back(Cell(found.back(), row && found.back() ? fmt::format("{} ({})", percent(*found.back()), accuracy_ends(*row)) : ""));
+    }
+    if (std::count_if(found.begin(), found.end(), [](const auto& one) { return one.has_value(); }) < 2) continue;
+    for (std::size_t i = 1; i < found.size(); ++i)
+      cells.push_back(found[i] && found[0] ? Cell(*found[i] - *found[0]) : Cell());
+    table.rows.push_back(std::move(cells));
+  }
+  if (!table.rows.empty())
+    view.sections.push_back({"compared-rows", fmt::format("All normalizers at n = {}", count(n)),
+                             "Accuracy at the largest size that every run has, with 95\u00a0% intervals in per cent.", {{std::move(table)}}, /*brief=*/true});
 }
 
 }  // namespace sharpmax::report

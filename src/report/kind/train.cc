@@ -4,91 +4,26 @@
 #include <algorithm>
 #include <map>
 
-#include "report/kind/kinds.h"
-#include "report/kind/reading.h"
+#include "report/kind/rows.h"
 #include "report/svg/figures.h"
-#include "report/view/looks.h"
 
 namespace sharpmax::report {
-
-View train_view(const Json& results);
-
 namespace {
 
-constexpr Format kShare{Format::percent}, kCount{Format::count};
 constexpr std::string_view kHard = "hard";
 
-std::string share_of(const Json& row, const char* name) { return formatted(kShare, number_at(row, name)); }
-
-// A normalizer as it was tested; that of the training has values of its own, so it is told from its namesake.
-struct Rule {
-  std::string text;
-  bool own = false;
-  bool operator==(const Rule&) const = default;
-  std::string name() const { return text + (own ? " (own)" : ""); }
-  std::string short_name() const { return family_of(text) + (own ? " (own)" : ""); }
-};
-
-Rule rule_of(const Json& row) { return {text_at(row, "normalizer"), truth_at(row, "own")}; }
-
-// One arm, and of a mixture one of its tasks.
-struct ArmTask {
-  std::string arm, subtask;
-  bool operator==(const ArmTask&) const = default;
-  std::string name() const { return subtask.empty() ? arm : arm + ", " + subtask; }
-};
-
-ArmTask panel_of(const Json& row) { return {text_at(row, "arm"), text_at(row, "subtask")}; }
-
-class TrainRows {
+class TrainRows : public MeasuredRows {
  public:
-  explicit TrainRows(const Json& results) : results_(results) {
-    for (const Json& row : results.at("summary")) {
-      add_once(panels_, panel_of(row));
-      add_once(texts_, text_at(row, "normalizer"));
-      add_once(sizes_, size_at(row, "n"));
-    }
-    std::sort(sizes_.begin(), sizes_.end());
-    looks_ = looks_of(texts_);
-  }
+  explicit TrainRows(const Json& results) : MeasuredRows(results, Of::models) {}
 
-  const Json& results() const { return results_; }
-  const std::vector<ArmTask>& panels() const { return panels_; }
-  const std::vector<double>& sizes() const { return sizes_; }
   double chance(const ArmTask& panel) const {
-    double chance = results_.at("chance").get<double>();
-    for (const Json& subtask : results_.at("subtasks"))
+    double chance = results().at("chance").get<double>();
+    for (const Json& subtask : results().at("subtasks"))
       if (text_at(subtask, "name") == panel.subtask) chance = subtask.at("chance").get<double>();
     return chance;
   }
-  double trained() const { return results_.at("settings").at("task").at("largest_size").get<double>(); }
-  std::string task() const { return text_at(results_.at("settings").at("task"), "task"); }
-
-  std::vector<Rule> rules(const ArmTask& panel) const {
-    std::vector<Rule> found;
-    for (const Json& row : results_.at("summary"))
-      if (panel_of(row) == panel) add_once(found, rule_of(row));
-    return found;
-  }
-  const Json* row(const ArmTask& panel, const Rule& rule, double n) const {
-    for (const Json& row : results_.at("summary"))
-      if (row.at("n") == n && panel_of(row) == panel && rule_of(row) == rule) return &row;
-    return nullptr;
-  }
-  // Own normalizers are dashed, since a member of the family may be drawn beside them.
-  Look look(const Rule& rule) const {
-    const auto found = std::find(texts_.begin(), texts_.end(), rule.text);
-    Look look = looks_[static_cast<std::size_t>(found - texts_.begin())];
-    if (rule.own && family_of(rule.text) != "softmax") look.dash = kDashed;
-    return look;
-  }
-
- private:
-  const Json& results_;
-  std::vector<ArmTask> panels_;
-  std::vector<std::string> texts_;
-  std::vector<double> sizes_;
-  std::vector<Look> looks_;
+  double trained() const { return results().at("settings").at("task").at("largest_size").get<double>(); }
+  std::string task() const { return text_at(results().at("settings").at("task"), "task"); }
 };
 
 // Of one arm: how many models, how long, how well.
@@ -108,7 +43,7 @@ std::string training_words(const Json& results, const std::string& arm) {
 // The best at the largest size but hard attention, which is a ceiling to compare with.
 const Json* best_row(const TrainRows& rows, const ArmTask& panel, double n) {
   const Json* best = nullptr;
-  for (const Rule& rule : rows.rules(panel)) {
+  for (const TestedRule& rule : rows.rules(panel)) {
     const Json* row = rows.row(panel, rule, n);
     if (!row || family_of(rule.text) == kHard) continue;
     if (!best || number_at(*row, "accuracy") > number_at(*best, "accuracy")) best = row;
@@ -117,7 +52,7 @@ const Json* best_row(const TrainRows& rows, const ArmTask& panel, double n) {
 }
 
 const Json* own_row(const TrainRows& rows, const ArmTask& panel, double n) {
-  for (const Rule& rule : rows.rules(panel))
+  for (const TestedRule& rule : rows.rules(panel))
     if (rule.own) return rows.row(panel, rule, n);
   return nullptr;
 }
@@ -143,11 +78,11 @@ void add_panel_verdict(View& view, const TrainRows& rows, const ArmTask& panel) 
 }
 
 void add_tile(View& view, const TrainRows& rows, const Json& row) {
-  const ArmTask panel = panel_of(row);
+  const ArmTask panel = rows.panel_of(row);
   view.tiles.push_back({share_of(row, "accuracy"), code(family_of(text_at(row, "normalizer"))),
                         fmt::format("arm {}, right at {} items{}", panel.name(), count(rows.sizes().back()),
                                     truth_at(row, "own") ? "" : ", the same weights"),
-                        rows.look(rule_of(row)).paint});
+                        rows.look(rows.rule_of(row)).paint});
 }
 
 void add_verdict(View& view, const TrainRows& rows) {
@@ -175,34 +110,27 @@ Section arm_section(const TrainRows& rows, const ArmTask& panel) {
   constexpr std::size_t kMostSizes = 7;
   std::vector<double> sizes = rows.sizes();
   while (sizes.size() > kMostSizes) sizes.erase(sizes.begin() + 1);
-  Table right{.id = "right", .title = "Right answers", .columns = {{.name = "items"}}};
-  for (const double n : sizes) right.columns.push_back({.name = short_count(n), .format = kShare});
-  Table why{.id = "why",
-            .title = "Why",
-            .columns = {{.name = "at " + short_count(sizes.back())}, {.name = "right", .format = kShare}, {.name = "95 % interval"},
-                        {.name = "dispersion", .format = kShare}, {.name = "ranking", .format = kShare}, {.name = "binding", .format = kShare},
-                        {.name = "averaging", .format = kShare}, {.name = "on it", .format = fixed_to(3)}}};
-  std::vector<Cell> answers{"answers"};
-  for (const double n : sizes) {
-    const Json* row = rows.row(panel, rows.rules(panel).front(), n);
-    const auto asked = row ? number_at(*row, "answers") : std::nullopt;
-    answers.push_back(asked ? Cell(*asked, count(*asked)) : Cell());
-  }
-  for (const Rule& rule : rows.rules(panel)) {
-    std::vector<Cell> cells{rule.short_name()};
-    for (const double n : sizes) {
-      const Json* row = rows.row(panel, rule, n);
-      cells.push_back(row ? Cell(number_at(*row, "accuracy")) : Cell());
-    }
-    right.rows.push_back(std::move(cells));
-    const Json* row = rows.row(panel, rule, sizes.back());
+  Table why{.id = "why", .title = "Why",
+            .columns = {{"at " + short_count(sizes.back())}, {"right", kShare}, {"95 % interval"},
+                        {"dispersion", kShare}, {"ranking", kShare}, {"binding", kShare}, {"averaging", kShare},
+                        {"on it", fixed_to(3)}}};
+  const std::vector<TestedRule> rules = rows.rules(panel);
+  Table right = right_by_size(rows, panel, rules, sizes);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    right.rows[i][0] = rules[i].short_name();
+    const Json* row = rows.row(panel, rules[i], sizes.back());
     if (!row) continue;
-    why.rows.push_back({rule.short_name(), number_at(*row, "accuracy"),
+    why.rows.push_back({rules[i].short_name(), number_at(*row, "accuracy"),
                         fmt::format("{} to {}", share_of(*row, "accuracy_low"), share_of(*row, "accuracy_high")),
                         number_at(*row, "dispersion"), number_at(*row, "ranking"), number_at(*row, "binding"), number_at(*row, "averaging"),
                         number_at(*row, "right_weight")});
   }
-  right.rows.push_back(std::move(answers));
+  auto& answers = right.rows.emplace_back(1, Cell("answers"));
+  for (const double n : sizes) {
+    const Json* row = rows.row(panel, rules.front(), n);
+    const auto asked = row ? number_at(*row, "answers") : std::nullopt;
+    answers.push_back(asked ? Cell(*asked, count(*asked)) : Cell());
+  }
   return {"arm-" + as_file_name(panel.name()),
           fmt::format("Arm {}: right answers (chance {})", panel.name(), percent(rows.chance(panel))),
           "",
@@ -215,15 +143,6 @@ constexpr const char* kWhyNote =
     "dispersion: hard attention on the same weights is right and the normalizer wrong; ranking: both are wrong; binding: both are wrong "
     "though hard attention looks at the right place; averaging: the normalizer is right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
 
-Curve accuracy_curve(const TrainRows& rows, const ArmTask& panel, const Rule& rule) {
-  Curve curve{.name = rule.name(), .look = rows.look(rule), .format = kShare, .code = true};
-  for (const double n : rows.sizes())
-    if (const Json* row = rows.row(panel, rule, n))
-      if (const auto value = number_at(*row, "accuracy"))
-        curve.points.push_back({n, *value, number_at(*row, "accuracy_low"), number_at(*row, "accuracy_high")});
-  return curve;
-}
-
 Section accuracy_section(const TrainRows& rows) {
   Choice choice{"Arm", Choice::Style::radio, 0, "arm", {}};
   for (const ArmTask& panel : rows.panels()) {
@@ -232,11 +151,10 @@ Section accuracy_section(const TrainRows& rows) {
                                         rows.task(), count(rows.trained()), training_words(rows.results(), panel.arm)),
                 .across = counts_axis("items", "n", rows.sizes()),
                 .up = share_axis("accuracy"),
-                .reference = Reference{.name = "chance"}};
-    for (const double n : rows.sizes()) chart.reference->points.push_back({n, rows.chance(panel)});
-    std::vector<Rule> rules = rows.rules(panel);
-    std::stable_partition(rules.begin(), rules.end(), [](const Rule& rule) { return family_of(rule.text) == kHard; });
-    for (const Rule& rule : rules) chart.curves.push_back(accuracy_curve(rows, panel, rule));
+                .reference = level_line("chance", rows.sizes(), rows.chance(panel))};
+    std::vector<TestedRule> rules = rows.rules(panel);
+    std::stable_partition(rules.begin(), rules.end(), [](const TestedRule& rule) { return family_of(rule.text) == kHard; });
+    for (const TestedRule& rule : rules) chart.curves.push_back(accuracy_curve(rows, panel, rule));
     chart.figure = "accuracy" + (panel == rows.panels().front() ? "" : "-" + as_file_name(panel.name()));
     chart.id = chart.figure + "-chart";
     choice.options.push_back({panel.name(), {{std::move(chart)}}});
@@ -245,28 +163,20 @@ Section accuracy_section(const TrainRows& rows) {
           {{std::move(choice)}}};
 }
 
-Bars failure_bars(const TrainRows& rows, const ArmTask& panel, const Rule& rule) {
-  std::map<double, Outcomes> by_size;
-  for (const Json& row : rows.results().at("results"))
-    if (panel_of(row) == panel && rule_of(row) == rule) by_size[row.at("n").get<double>()].add(row, "answers");
-  Bars bars{.title = fmt::format("Why it fails: {}, arm {}", rule.name(), panel.name()),
-            .subtitle = "Hard attention on the same weights splits the answers.",
-            .across = share_axis("share of answers")};
-  add_outcomes(bars, by_size);
-  return bars;
-}
-
 Section failure_section(const TrainRows& rows) {
   Choice arms{"Arm", Choice::Style::select, 0, "", {}};
   for (const ArmTask& panel : rows.panels()) {
     Choice rules{"Normalizer", Choice::Style::select, 0, "failing", {}};
-    for (const Rule& rule : rows.rules(panel)) {
+    for (const TestedRule& rule : rows.rules(panel)) {
       if (family_of(rule.text) == kHard) continue;
-      Bars bars = failure_bars(rows, panel, rule);
-      if (bars.bars.empty()) continue;
       const bool first = panel == rows.panels().front() && rules.options.empty();
-      bars.id = "failure-bars";
-      bars.figure = first ? "failure" : "";
+      Bars bars = failure_bars({.title = fmt::format("Why it fails: {}, arm {}", rule.name(), panel.name()),
+                                .subtitle = "Hard attention on the same weights splits the answers.",
+                                .across = share_axis("share of answers"),
+                                .id = "failure-bars",
+                                .figure = first ? "failure" : ""},
+                               rows, panel, rule, "answers");
+      if (bars.bars.empty()) continue;
       rules.options.push_back({rule.name(), {{std::move(bars), first ? 0 : 2, "why other arms and normalizers fail"}}});
     }
     if (!rules.options.empty()) arms.options.push_back({panel.name(), {{std::move(rules)}}});
@@ -280,23 +190,21 @@ Section failure_section(const TrainRows& rows) {
 
 // Means over the seeds of one arm, normalizer, size, layer and head.
 Section heads_section(const TrainRows& rows) {
-  Table table{.id = "all-heads",
-              .title = "Heads that see everything, at the asked places",
-              .columns = {{.name = "arm", .code = true}, {.name = "normalizer", .code = true}, {.name = "n", .format = kCount},
-                          {.name = "layer", .format = kCount}, {.name = "head", .format = kCount}, {.name = "entropy", .format = fixed_to(3)},
-                          {.name = "peak weight", .format = fixed_to(3)}, {.name = "weight on right", .format = fixed_to(3)},
-                          {.name = "failures fixed", .format = kShare}},
+  Table table{.id = "all-heads", .title = "Heads that see everything, at the asked places",
+              .columns = {{"arm", kCode}, {"normalizer", kCode}, {"n", kCount}, {"layer", kCount}, {"head", kCount},
+                          {"entropy", fixed_to(3)}, {"peak weight", fixed_to(3)}, {"weight on right", fixed_to(3)},
+                          {"failures fixed", kShare}},
               .tall = true,
               .filters = {"arm", "normalizer"}};
   for (const ArmTask& panel : rows.panels())
-    for (const Rule& rule : rows.rules(panel))
+    for (const TestedRule& rule : rows.rules(panel))
       for (const double n : rows.sizes()) {
         struct Sum {
           double entropy = 0.0, peak = 0.0, right = 0.0, seeds = 0.0, with_place = 0.0, fixed = 0.0, wrong = 0.0;
         };
         std::map<std::pair<double, double>, Sum> sums;  // by layer and head
         for (const Json& row : rows.results().at("results")) {
-          if (panel_of(row) != panel || row.at("n") != n || rule_of(row) != rule) continue;
+          if (rows.panel_of(row) != panel || row.at("n") != n || rows.rule_of(row) != rule) continue;
           for (const Json& head : row.at("heads")) {
             Sum& sum = sums[{head.at("layer").get<double>(), head.at("head").get<double>()}];
             sum.entropy += number_at(head, "entropy").value_or(0.0);
@@ -321,15 +229,62 @@ Section heads_section(const TrainRows& rows) {
 Section numbers_section(const TrainRows& rows) {
   const Json& summary = rows.results().at("summary");
   Table table = fields_table({.id = "all-rows", .title = "All numbers", .tall = true}, summary,
-                             {{"arm", {.name = "arm", .code = true}}, {"subtask", {.name = "task"}}, {"normalizer", {.name = "normalizer", .code = true}},
-                              {"n", {.name = "n", .format = kCount}}, {"seeds", {.name = "seeds", .format = kCount}},
-                              {"answers", {.name = "answers", .format = kCount}}, {"accuracy", {.name = "accuracy", .format = kShare}},
-                              {"accuracy_low", {.name = "accuracy low", .format = kShare}}, {"accuracy_high", {.name = "accuracy high", .format = kShare}},
-                              {"dispersion", {.name = "dispersion", .format = kShare}}, {"ranking", {.name = "ranking", .format = kShare}},
-                              {"binding", {.name = "binding", .format = kShare}},
-                              {"averaging", {.name = "averaging", .format = kShare}}, {"right_weight", {.name = "weight on right", .format = fixed_to(3)}}});
-  for (std::size_t i = 0; i < summary.size(); ++i) table.rows[i][2] = rule_of(summary[i]).name();
+                             {{"arm", kCode}, {"task", kText, "subtask"}, {{"normalizer", kCode}, [&](const Json& row) { return Cell(rows.rule_of(row).name()); }},
+                              {"n", kCount}, {"seeds", kCount}, {"answers", kCount}, {"accuracy", kShare}, {"accuracy low", kShare},
+                              {"accuracy high", kShare}, {"dispersion", kShare}, {"ranking", kShare}, {"binding", kShare},
+                              {"averaging", kShare}, {"weight on right", fixed_to(3), "right_weight"}});
   return {"numbers", "All numbers", "", {{std::move(table)}}};
+}
+
+// Tables of normalizers per head, and what they were chosen by.
+Section tables_section(const Json& results) {
+  Table table{.id = "all-tables", .title = "Normalizers per head",
+              .columns = {{"arm", kCode}, {"seed", kCount}, {"layer", kCount}, {"head", kCount}, {"normalizer", kCode}}};
+  double largest = 0.0;
+  for (const Json& one : results.at("tables")) {
+    for (const Json& head : one.at("heads"))
+      table.rows.push_back({text_at(one, "arm"), number_at(one, "seed"), number_at(head, "layer"), number_at(head, "head"), text_at(head, "normalizer")});
+    for (const Json& size : one.at("sizes")) largest = std::max(largest, size.get<double>());
+  }
+  Table chosen = fields_table({.id = "all-choices", .title = "What they were chosen by"}, results.at("tables"),
+                              {{"arm", kCode}, {"seed", kCount}, {"tried", kCount, "trials"}, {"answers", kCount},
+                               {"own loss", fixed_to(4), "loss_own"}, {"loss", fixed_to(4)}, {"own right", kShare, "accuracy_own"},
+                               {"right", kShare, "accuracy"}});
+  return {"per-head", "Normalizers per head",
+          fmt::format("Chosen by the loss at sizes up to {} items; the rows per-head judge them at all sizes.", count(largest)),
+          {{std::move(table)}, {std::move(chosen)}}, /*brief=*/true};
+}
+
+Section training_section(const Json& results) {
+  const auto last_normalizer = [](const Json& model) {
+    const Json& normalizers = model.at("normalizers");
+    return normalizers.empty() ? Cell() : Cell(last_of(normalizers).get<std::string>());
+  };
+  Table table = fields_table({.id = "all-models", .title = "Trained models"}, results.at("models"),
+                             {{"arm", kCode}, {"seed", kCount}, {"file", kCode}, {"parameters", kCount}, {"steps", kCount},
+                              {"places read", kCount, "tokens"}, {"last loss", fixed_to(4), "loss"},
+                              {{"normalizer of the last layer", kCode}, last_normalizer}});
+  Chart chart{.title = "Loss in training", .subtitle = "Mean cross-entropy of an answer, first seed of each arm.", .id = "loss-chart"};
+  std::vector<std::string> drawn;
+  std::vector<double> losses;
+  double steps = 1.0;
+  for (const Json& model : results.at("models")) {
+    const std::string arm = text_at(model, "arm");
+    Curve curve{.name = arm, .look = {nth_paint(drawn.size()), ""}, .marker = Marker::none, .format = fixed_to(3), .code = true};
+    for (const Json& point : model.at("loss_curve"))
+      if (const auto loss = number_in(point.at(1)); loss && *loss > 0.0) {
+        curve.points.push_back({point.at(0).get<double>(), *loss, {}, {}});
+        losses.push_back(*loss);
+        steps = std::max(steps, curve.points.back().at);
+      }
+    if (holds(drawn, arm)) continue;
+    drawn.push_back(arm);
+    chart.curves.push_back(std::move(curve));
+  }
+  chart.across = value_axis("steps", 0.0, steps);
+  chart.across.format = kCount;
+  chart.up = decade_axis("loss, nats per answer", losses);
+  return {"training", "How each arm was trained", "", {{std::move(chart)}, {std::move(table)}}};
 }
 
 }  // namespace
@@ -350,9 +305,7 @@ View train_view(const Json& results) {
   for (const ArmTask& panel : rows.panels()) view.sections.push_back(arm_section(rows, panel));
   view.sections.back().items.push_back({Note{kWhyNote}});
   if (!results.at("tables").empty()) view.sections.push_back(tables_section(results));
-  for (Section& section : std::vector<Section>{accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows),
-                                               training_section(results)})
-    view.sections.push_back(std::move(section));
+  add_sections(view, {accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows), training_section(results)});
   return view;
 }
 

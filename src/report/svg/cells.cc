@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "report/svg/heading.h"
 #include "report/svg/svg.h"
 #include "report/view/format.h"
 
@@ -25,13 +24,13 @@ double ramp_end(const RampWords& words, double x) {
 
 // Cividis from low to high, its words at either side; y: of the words' base line.
 void draw_ramp(Svg& svg, const RampWords& words, Place at) {
-  svg.text({.text = words.low, .at = at, .size = kTextSize});
+  svg.text({.text = words.low, .at = at});
   const double left = at.x + width_of(words.low, kTextSize) + kRampGap;
   svg.open_cells({left, at.y - kRampHeight + 1.0}, 1.0);
   for (int i = 0; i < kRampSteps; ++i)
     svg.rect({i * kRampStep, 0.0, (i + 1) * kRampStep, kRampHeight}, ramp(i / (kRampSteps - 1.0)));
   svg.close();
-  svg.text({.text = words.high, .at = {left + kRampSteps * kRampStep + kRampGap, at.y}, .size = kTextSize});
+  svg.text({.text = words.high, .at = {left + kRampSteps * kRampStep + kRampGap, at.y}});
 }
 
 namespace {
@@ -98,8 +97,7 @@ class GridDrawing {
 
   void draw_labels(Svg& svg) const {
     svg.text({.text = lies_ ? "head ↓  layer →" : "layer ↓  head →",
-              .at = {kMargin, box_.upper - 23.0},
-              .size = kTickSize});
+              .at = {kMargin, box_.upper - 23.0}, .size = kTickSize});
     const std::size_t columns = label_every(across(), cell_, 20.0),
                       lines = label_every(down(), height_, 11.0);
     for (std::size_t i = 0; i < across().size(); i += columns)
@@ -120,7 +118,7 @@ class GridDrawing {
     const double gap = std::min(0.75, 0.06 * height_);
     const Box box{box_.left + cell_ * column + gap, box_.upper + height_ * line + gap,
                   box_.left + cell_ * (column + 1.0) - gap, box_.upper + height_ * (line + 1.0) - gap};
-    const std::pair<std::string_view, std::string> data[] = {
+    const Attributes data = {
         {"data-head", fmt::format("{:.0f}.{:.0f}", cell.layer, cell.head)},
         {"data-value", cell.value ? fmt::format("{}", *cell.value) : "none"}};
     if (cell.value)
@@ -135,7 +133,7 @@ class GridDrawing {
     if (grid_.unknown.empty()) return;
     const double x = ramp_end(grid_.ramp, kMargin) + 24.0;
     svg.rect(Box{x, y - 10.0, x + 12.0, y + 2.0}, Paint::line, 2.0);
-    svg.text({.text = grid_.unknown, .at = {x + 19.0, y}, .size = kTextSize});
+    svg.text({.text = grid_.unknown, .at = {x + 19.0, y}});
   }
 
   const Grid& grid_;
@@ -172,8 +170,7 @@ void draw_panel(Svg& svg, const Panel& panel, Place at, double cell) {
       paths[shade_of(weights[begin])] += fmt::format("M{0} {1}h{2}v1h-{2}z", begin, line, end - begin);
     }
   }
-  const std::pair<std::string_view, std::string> data[] = {{"data-panel", panel.name}};
-  svg.open(data);
+  svg.open({{"data-panel", panel.name}});
   svg.open_cells(at, cell);
   svg.rect({0.0, 0.0, static_cast<double>(items), static_cast<double>(panel.weights.size())}, ramp(0.0));
   paths.erase(0);
@@ -228,24 +225,16 @@ std::string drawn(const HeatMaps& all) {
   for (std::size_t i = 0; i < maps.lines.size(); ++i) {
     const double top = upper + line_height * static_cast<double>(i) + kNameStep;
     svg.text({.text = cut_to(shown(maps.lines[i].name), kWidth - 2.0 * kMargin, kLabelSize, true),
-              .at = {kMargin, top - 7.0},
-              .paint = Paint::ink,
-              .size = kLabelSize,
-              .bold = true});
+              .at = {kMargin, top - 7.0}, .paint = Paint::ink, .size = kLabelSize, .bold = true});
     for (std::size_t k = 0; k < maps.lines[i].panels.size(); ++k) {
       const Panel& panel = maps.lines[i].panels[k];
       const double left = kMargin + step * static_cast<double>(k);
       draw_panel(svg, panel, {left, top}, cell);
       const Place middle{left + 0.5 * wide, top + high + 15.0};
       svg.text({.text = panel.name,
-                .at = middle,
-                .paint = Paint::ink,
-                .size = text_size,
-                .anchor = Anchor::middle});
+                .at = middle, .paint = Paint::ink, .size = text_size, .anchor = Anchor::middle});
       svg.text({.text = formatted(fixed_to(2), panel.below),
-                .at = {middle.x, middle.y + 15.0},
-                .size = text_size,
-                .anchor = Anchor::middle});
+                .at = {middle.x, middle.y + 15.0}, .size = text_size, .anchor = Anchor::middle});
     }
   }
   draw_ramp(svg, maps.ramp, {kMargin, lower + 8.0});

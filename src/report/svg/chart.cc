@@ -1,5 +1,4 @@
-#include "report/svg/figures.h"
-
+// Pictures with axes: charts and bars.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "report/svg/heading.h"
+#include "report/svg/figures.h"
 #include "report/svg/svg.h"
 #include "report/view/format.h"
 #include "report/view/looks.h"
@@ -104,31 +103,23 @@ class ChartDrawing {
   }
 
   void draw_axes(Svg& svg) const {
-    svg.text({.text = chart_.up.label, .at = {kMargin, box_.upper - 14.0}, .size = kTextSize});
+    svg.text({.text = chart_.up.label, .at = {kMargin, box_.upper - 14.0}});
     for (const Tick& tick : chart_.up.ticks) {
       if (tick.at < chart_.up.low || tick.at > chart_.up.high) continue;
-      const std::pair<std::string_view, std::string> data[] = {{"data-up", fmt::format("{}", tick.at)}};
-      svg.line({box_.left, y(tick.at)}, {box_.right, y(tick.at)}, {}, data);
-      svg.text({.text = tick.text,
-                .at = {box_.left - 8.0, y(tick.at) + 4.0},
-                .size = kTextSize,
-                .anchor = Anchor::end});
+      svg.line({box_.left, y(tick.at)}, {box_.right, y(tick.at)}, {}, {{"data-up", fmt::format("{}", tick.at)}});
+      svg.text({.text = tick.text, .at = {box_.left - 8.0, y(tick.at) + 4.0}, .anchor = Anchor::end});
     }
     double next = std::numeric_limits<double>::infinity();
     for (auto tick = chart_.across.ticks.rbegin(); tick != chart_.across.ticks.rend(); ++tick) {
       if (tick->at < chart_.across.low || tick->at > chart_.across.high) continue;
       const double at = x(tick->at), half = 0.5 * width_of(tick->text, kTextSize);
-      const std::pair<std::string_view, std::string> data[] = {{"data-across", fmt::format("{}", tick->at)}};
-      svg.line({at, box_.lower}, {at, box_.lower + 5.0}, {}, data);
+      svg.line({at, box_.lower}, {at, box_.lower + 5.0}, {}, {{"data-across", fmt::format("{}", tick->at)}});
       if (at + half + kTickGap > next) continue;
       next = at - half;
-      svg.text(
-          {.text = tick->text, .at = {at, box_.lower + 20.0}, .size = kTextSize, .anchor = Anchor::middle});
+      svg.text({.text = tick->text, .at = {at, box_.lower + 20.0}, .anchor = Anchor::middle});
     }
     svg.text({.text = chart_.across.label,
-              .at = {0.5 * (box_.left + box_.right), box_.lower + 43.0},
-              .size = kTextSize,
-              .anchor = Anchor::middle});
+              .at = {0.5 * (box_.left + box_.right), box_.lower + 43.0}, .anchor = Anchor::middle});
   }
 
   void draw_zone(Svg& svg, const Zone& zone) const {
@@ -137,7 +128,7 @@ class ChartDrawing {
                              {x(zone.to), y(zone.high)},
                              {x(zone.from), y(zone.high)}};
     svg.polygon(corners, Paint::grey, kBandOpacity);
-    svg.text({.text = zone.name, .at = {corners[3].x + 5.0, corners[3].y + 14.0}, .size = kTextSize});
+    svg.text({.text = zone.name, .at = {corners[3].x + 5.0, corners[3].y + 14.0}});
   }
 
   void draw_mark(Svg& svg, const Mark& mark) const {
@@ -145,11 +136,8 @@ class ChartDrawing {
     const double at = x(mark.at);
     const bool left = at > 0.5 * (box_.left + box_.right);
     svg.line({at, box_.upper}, {at, box_.lower}, {Paint::quiet, 1.0, "3 3"});
-    svg.text({.text = mark.name,
-              .at = {at + (left ? -6.0 : 6.0), box_.upper - 4.0},
-              .size = kTextSize,
-              .anchor = left ? Anchor::end : Anchor::start,
-              .halo = true});
+    svg.text({.text = mark.name, .at = {at + (left ? -6.0 : 6.0), box_.upper - 4.0},
+              .anchor = left ? Anchor::end : Anchor::start, .halo = true});
   }
 
   void draw_reference(Svg& svg, const Reference& reference) const {
@@ -157,16 +145,12 @@ class ChartDrawing {
     for (const Point& point : reference.points)
       if (has_place(chart_, point)) places.push_back({x(point.at), y(point.value)});
     if (places.empty()) return;
-    const std::pair<std::string_view, std::string> data[] = {{"data-reference", reference.name}};
-    svg.open(data);
+    svg.open({{"data-reference", reference.name}});
     svg.polyline(places, {Paint::quiet, 1.25, "1 3"});
     svg.close();
     const Place at = places[reference.rising ? places.size() * 7 / 10 : 0];
-    svg.text({.text = reference.name,
-              .at = {at.x + (reference.rising ? -8.0 : 2.0), at.y - 6.0},
-              .size = kTextSize,
-              .anchor = reference.rising ? Anchor::end : Anchor::start,
-              .halo = true});
+    svg.text({.text = reference.name, .at = {at.x + (reference.rising ? -8.0 : 2.0), at.y - 6.0},
+              .anchor = reference.rising ? Anchor::end : Anchor::start, .halo = true});
   }
 
   void draw_band(Svg& svg, const Curve& curve) const {
@@ -186,8 +170,7 @@ class ChartDrawing {
     for (const Point& point : curve.points)
       if (has_place(chart_, point)) places.push_back({x(point.at), y(point.value)});
     if (places.empty()) return;
-    const std::pair<std::string_view, std::string> data[] = {{"data-curve", curve.name}};
-    svg.open(data);
+    svg.open({{"data-curve", curve.name}});
     draw_band(svg, curve);
     svg.polyline(places, {curve.look.paint, 2.25, curve.look.dash});
     for (const Place& place : places) {
@@ -250,5 +233,94 @@ std::string drawn(const Chart& chart) {
   const Chart first = chart.every_curve ? chart : at_first(chart);
   return is_drawable(first) ? ChartDrawing(first).written() : "";
 }
+
+namespace {
+
+constexpr double kStep = 24.0, kThick = 14.0, kMostName = 400.0, kColumnGap = 16.0, kMostColumn = 120.0;
+
+class BarDrawing {
+ public:
+  explicit BarDrawing(const Bars& bars) : bars_(bars), heading_(bars.title, bars.subtitle, bars.legend) {
+    double names = 0.0, beside = 0.0;
+    for (const Bar& bar : bars.bars) names = std::max(names, width_of(shown(bar.name), kTextSize, bar.bold));
+    for (std::size_t k = 0; k < bars.beside.size(); ++k) {
+      double most = width_of(bars.beside[k], kTextSize);
+      for (const Bar& bar : bars.bars)
+        most = std::max(most, width_of(shown(bar.beside.at(k)), kTextSize, bar.bold));
+      columns_.push_back(std::min(most, kMostColumn) + kColumnGap);
+      beside += columns_.back();
+    }
+    box_.left = kMargin + std::min(names, kMostName) + 12.0;
+    box_.right = kWidth - kMargin - (beside > 0.0 ? beside : 6.0);
+    box_.upper = heading_.lower() + (bars.beside.empty() ? 18.0 : 36.0);
+    box_.lower = box_.upper + kStep * static_cast<double>(bars.bars.size());
+  }
+
+  std::string written() const {
+    Svg svg(kWidth, std::ceil(box_.lower + (bars_.across.label.empty() ? 36.0 : 60.0)), bars_.title,
+            bars_.described);
+    heading_.draw(svg);
+    draw_axis(svg);
+    draw_beside(svg, bars_.beside, box_.upper - 10.0, Paint::quiet, false);
+    for (std::size_t i = 0; i < bars_.bars.size(); ++i) draw_bar(svg, bars_.bars[i], static_cast<double>(i));
+    return svg.written();
+  }
+
+ private:
+  double x(double value) const { return box_.left + bars_.across.share(value) * box_.width(); }
+
+  void draw_beside(Svg& svg, const std::vector<std::string>& cells, double base, Paint paint,
+                   bool bold) const {
+    double right = box_.right;
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      svg.text({.text = cut_to(shown(cells[k]), kMostColumn, kTextSize, bold),
+                .at = {right += columns_[k], base}, .paint = paint, .bold = bold, .anchor = Anchor::end});
+  }
+
+  void draw_axis(Svg& svg) const {
+    double next = std::numeric_limits<double>::infinity();
+    for (auto tick = bars_.across.ticks.rbegin(); tick != bars_.across.ticks.rend(); ++tick) {
+      if (tick->at < bars_.across.low || tick->at > bars_.across.high) continue;
+      const double at = x(tick->at), half = 0.5 * width_of(tick->text, kTextSize);
+      svg.line({at, box_.upper}, {at, box_.lower}, {}, {{"data-across", fmt::format("{}", tick->at)}});
+      if (at + half + 8.0 > next) continue;
+      next = at - half;
+      svg.text({.text = tick->text, .at = {at, box_.lower + 17.0}, .anchor = Anchor::middle});
+    }
+    if (bars_.mark)
+      svg.line({x(*bars_.mark), box_.upper}, {x(*bars_.mark), box_.lower}, {Paint::quiet, 1.25, "3 3"});
+    svg.text({.text = bars_.across.label,
+              .at = {0.5 * (box_.left + box_.right), box_.lower + 40.0}, .anchor = Anchor::middle});
+  }
+
+  void draw_bar(Svg& svg, const Bar& bar, double line) const {
+    const double upper = box_.upper + kStep * line + 0.5 * (kStep - kThick), base = upper + kThick - 3.0;
+    svg.open({{"data-bar", bar.name}});
+    svg.text({.text = cut_to(shown(bar.name), kMostName, kTextSize, bar.bold),
+              .at = {box_.left - 10.0, base}, .paint = Paint::ink, .bold = bar.bold, .anchor = Anchor::end});
+    const bool linear = bars_.across.kind == Axis::Kind::linear;
+    double from = linear ? std::clamp(0.0, bars_.across.low, bars_.across.high) : bars_.across.low;
+    double sum = linear ? 0.0 : bars_.across.low;
+    for (const Piece& piece : bar.pieces) {
+      const double to = linear ? sum + piece.length : piece.length;
+      const double left = std::min(x(from), x(to)), right = std::max(x(from), x(to));
+      svg.rect(Box{left, upper, right, upper + kThick}, piece.paint);
+      sum = from = to;
+    }
+    if (bar.low && bar.high && bars_.across.has(*bar.low))
+      svg.line({x(*bar.low), upper + 0.5 * kThick}, {x(*bar.high), upper + 0.5 * kThick}, {Paint::ink, 1.5});
+    draw_beside(svg, bar.beside, base, Paint::ink, bar.bold);
+    svg.close();
+  }
+
+  const Bars& bars_;
+  Heading heading_;
+  std::vector<double> columns_;
+  Box box_;
+};
+
+}  // namespace
+
+std::string drawn(const Bars& bars) { return bars.bars.empty() ? "" : BarDrawing(bars).written(); }
 
 }  // namespace sharpmax::report

@@ -214,7 +214,7 @@ std::string file_name(std::string_view path) {
 namespace {
 
 constexpr std::string_view kFormats[] = {"text",   "count", "short", "percent", "points", "fixed", "signed",
-                                         "plain", "weight", "keys",  "power", "spread",  "p",      "bytes"};
+                                         "plain", "weight", "keys",  "power", "spread",  "p",      "bytes", "text"};
 
 }  // namespace
 
@@ -235,6 +235,7 @@ std::string formatted(Format format, double value) {
   if (std::isnan(value)) return std::string(kNone);
   switch (format.kind) {
     case Format::text:
+    case Format::code:
     case Format::plain:
       return plain_number(value);
     case Format::count:

@@ -11,12 +11,16 @@ namespace sharpmax::report {
 inline constexpr std::string_view kNone = "–";  // what was not measured
 
 struct Format {
-  enum Kind { text, count, short_count, percent, points, fixed, signed_fixed, plain, weight, keys, power, spread, p, bytes };
+  enum Kind { text, count, short_count, percent, points, fixed, signed_fixed, plain, weight, keys, power, spread, p, bytes, code };
   Kind kind = text;
   int digits = 0;  // of fixed and signed_fixed
 
   bool operator==(const Format&) const = default;
 };
+inline constexpr Format kText{Format::text}, kCount{Format::count}, kShortCount{Format::short_count}, kShare{Format::percent},
+    kPoints{Format::points}, kPlain{Format::plain}, kWeight{Format::weight}, kKeys{Format::keys}, kPower{Format::power},
+    kSpread{Format::spread}, kP{Format::p}, kBytes{Format::bytes};
+inline constexpr Format kCode{Format::code};  // a text that is the name of a normalizer, a file or a command
 constexpr Format fixed_to(int digits) { return {Format::fixed, digits}; }
 constexpr Format signed_to(int digits) { return {Format::signed_fixed, digits}; }
 

@@ -1,4 +1,4 @@
-#include "report/view/json.h"
+#include "report/view/written.h"
 
 #include <cmath>
 
@@ -179,7 +179,7 @@ Json json_of(const Column& column) {
   Json made{{"name", column.name}, {"format", name_of(column.format)}};
   if (!column.meaning.empty()) made["meaning"] = column.meaning;
   if (column.left()) made["align"] = "left";
-  if (column.code) made["code"] = true;
+  if (column.code()) made["code"] = true;
   if (column.hidden) made["hidden"] = true;
   if (!column.csv) made["csv"] = false;
   if (column.bar) made["bar"] = {{"mark", json_of(column.mark)}};

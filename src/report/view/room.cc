@@ -1,4 +1,4 @@
-#include "report/view/json.h"
+#include "report/view/written.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "report/view/text.h"
+#include "report/view/written.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <sstream>
 #include <vector>
 
 namespace sharpmax::report {
@@ -53,12 +54,43 @@ std::string cut(const std::string& text, std::size_t room) {
 }
 
 struct Laid {
-  std::vector<std::vector<std::string>> lines;  // [line][column], the heading first
+  std::vector<std::vector<std::string>> lines;  // [line][column], those of the heading first
+  std::size_t heading = 1;                      // lines of it
   std::vector<bool> left;
   std::vector<std::size_t> widths;
 };
 
 constexpr std::size_t kGap = 2;  // at least, where words stand beside each other
+
+std::size_t width_of(const Laid& table, std::size_t gap) {
+  return std::accumulate(table.widths.begin() + 1, table.widths.end(), table.widths[0], [&](std::size_t sum, std::size_t one) { return sum + gap + one; });
+}
+
+// Headings over as many lines as they have words, where no cell below is wider.
+void break_headings(Laid& table) {
+  std::vector<std::vector<std::string>> broken;  // [column][line]
+  for (std::size_t k = 0; k < table.widths.size(); ++k) {
+    std::size_t room = 1;
+    for (std::size_t i = 1; i < table.lines.size(); ++i) room = std::max(room, length_of(table.lines[i][k]));
+    std::vector<std::string>& lines = broken.emplace_back();
+    std::istringstream words(table.lines[0][k]);
+    for (std::string word; words >> word;) {
+      if (!lines.empty() && length_of(lines.back()) + 1 + length_of(word) <= room) lines.back() += " " + word;
+      else lines.push_back(word);
+    }
+    table.widths[k] = room;
+    for (const std::string& line : lines) table.widths[k] = std::max(table.widths[k], length_of(line));
+    table.heading = std::max(table.heading, lines.size());
+  }
+  table.lines.insert(table.lines.begin(), table.heading - 1, {});
+  for (std::size_t k = 0; k < broken.size(); ++k) {
+    broken[k].insert(broken[k].begin(), table.heading - broken[k].size(), "");
+    for (std::size_t i = 0; i < table.heading; ++i) {
+      table.lines[i].resize(broken.size());
+      table.lines[i][k] = broken[k][i];
+    }
+  }
+}
 
 Laid laid(const Table& table, const TextStyle& style) {
   Laid made;
@@ -75,6 +107,8 @@ Laid laid(const Table& table, const TextStyle& style) {
     made.widths.push_back(0);
     for (const auto& line : made.lines) made.widths.back() = std::max(made.widths.back(), length_of(line.back()));
   }
+  if (made.widths.empty()) return made;
+  if (width_of(made, kGap) > style.width) break_headings(made);
   // A long text is cut, so that no line is wider than the screen; the first column has at least half of it.
   std::size_t others = 0;
   for (std::size_t k = 1; k < made.widths.size(); ++k) others += kGap + made.widths[k];
@@ -96,12 +130,10 @@ std::size_t block_end(const Laid& table, std::size_t first, std::size_t gap, std
 
 // As wide as lets all columns stand beside each other. One space tells numbers apart, if they have none within.
 std::size_t gap_of(const Laid& table, std::size_t width) {
-  const auto fits = [&](std::size_t gap) {
-    return std::accumulate(table.widths.begin() + 1, table.widths.end(), table.widths[0], [&](std::size_t sum, std::size_t one) { return sum + gap + one; }) <= width;
-  };
+  const auto fits = [&](std::size_t gap) { return width_of(table, gap) <= width; };
   if (fits(3) || fits(kGap)) return fits(3) ? 3 : kGap;
   const bool numbers = std::none_of(table.left.begin() + 1, table.left.end(), [](bool left) { return left; });
-  const bool spaces = std::any_of(table.lines.begin() + 1, table.lines.end(), [](const auto& line) {
+  const bool spaces = std::any_of(table.lines.begin() + static_cast<std::ptrdiff_t>(table.heading), table.lines.end(), [](const auto& line) {
     return std::any_of(line.begin() + 1, line.end(), [](const std::string& text) { return text.find(' ') != text.npos; });
   });
   return numbers && !spaces && fits(1) ? 1 : kGap;
@@ -135,7 +167,7 @@ std::string as_text(const Table& table, const TextStyle& style) {
     end = columns == 1 ? 2 : block_end(made, first, gap, style.width);
     if (first > 1) text += "\n";
     for (std::size_t i = 0; i < made.lines.size(); ++i) {
-      const bool bold = i == 0 || table.chosen == i - 1;
+      const bool bold = i < made.heading || table.chosen == i - made.heading;
       const auto cell = [&](std::size_t k) {
         const std::string& words = made.lines[i][k];
         return padded(words, made.widths[k], made.left[k], bold ? in_bold(words, style) : words);
@@ -246,7 +278,7 @@ std::string as_text(const View& view, const TextStyle& style) {
     const std::string body = as_text(section, style);
     if (body.empty()) continue;
     if (!text.empty()) text += "\n";
-    if (printed > 1 && !section.heading.empty()) text += paragraph(section.heading + ":", style);
+    if (printed > 1 && !section.heading.empty()) text += paragraph(section.heading + (section.heading.ends_with('?') ? "" : ":"), style);
     text += body;
   }
   return text;

@@ -61,7 +61,7 @@ struct Axis {
   double low = 0.0, high = 1.0;
   std::string label;
   std::vector<Tick> ticks;  // those whose text has no room are drawn without it
-  Format format = {Format::plain};
+  Format format = kPlain;
   std::string symbol = {};  // what a value is called where it is read: n; empty: the label
 
   // Whether it has a place for the value; a logarithmic axis has none for 0 and less.
@@ -277,9 +277,8 @@ struct Cell {
 
 struct Column {
   std::string name;
-  Format format = {Format::text};
+  Format format = kText;
   std::string meaning = {};
-  bool code = false;    // names of normalizers
   bool hidden = false;  // in CSV only
   bool csv = true;
   bool brief = true;    // on a terminal too
@@ -287,8 +286,21 @@ struct Column {
   std::optional<double> mark = {};  // where a line crosses the bars
   int spare = 0;                    // see Item
 
-  bool left() const { return format.kind == Format::text; }
+  bool code() const { return format.kind == Format::code; }
+  bool left() const { return format.kind == Format::text || code(); }
 };
+// Columns that are in CSV alone, and those that are not in it.
+inline Column in_csv(std::string name, Format format = kText) { return {.name = std::move(name), .format = format, .hidden = true}; }
+inline Column on_screen(std::string name) { return {.name = std::move(name), .csv = false}; }
+// A column of bars, and a bar in it.
+inline Column bar_column(std::string name, std::optional<double> mark = {}) {
+  return {.name = std::move(name), .csv = false, .bar = true, .mark = mark};
+}
+inline Cell bar_to(std::optional<double> to, Paint paint, double from = 0.0) {
+  Cell bar(to);
+  bar.from = from, bar.paint = paint;
+  return bar;
+}
 
 struct Table {
   std::string id, title;

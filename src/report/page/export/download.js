@@ -88,9 +88,13 @@ function saveBlob(name, blob) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-// A wide table scrolls within itself, by keyboard too, and the page never does. What is offered can be taken away.
+// A wide table scrolls within itself, by keyboard too, and the page never does. Its edge fades while there is more beyond it, so that no
+// number that is cut there looks whole. What is offered can be taken away.
 export function scrolling(label, table, style, offers) {
   const inner = node("div", {class: "scroll " + style, tabindex: "0", role: "region", "aria-label": label}, table);
+  const fade = () => inner.classList.toggle("more", inner.scrollLeft + inner.clientWidth < inner.scrollWidth - 1);
+  inner.addEventListener("scroll", fade, {passive: true});
+  new ResizeObserver(fade).observe(inner);
   const frame = node("div", {class: "frame"}, inner);
   figureTools(frame, {name: label, ...offers});
   return frame;
