@@ -19,7 +19,7 @@
 namespace sharpmax::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kProgramFooter =
     "See it, know where it happens, fix it:\n"
     "  sharpmax retrieve                        train a head; watch it fail or hold\n"
     "  sharpmax audit MODEL --text FILE         at which length heads go blunt\n"
@@ -75,7 +75,7 @@ struct VersionWish {
 
 void describe(CLI::App& program, VersionWish& wish) {
   program.formatter(std::make_shared<WrappingFormatter>());
-  program.footer(kFooter);
+  program.footer(kProgramFooter);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.set_help_all_flag("--help-all", "Show every option of a command");
   program.add_flag("--version", wish.version, "Print the version");

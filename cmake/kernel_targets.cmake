@@ -1,7 +1,7 @@
 # SHARPMAX_KERNELS: for which instruction sets the kernels are compiled.
 #
 #   ALL    every one that Highway knows but those of SHARPMAX_DISABLED_TARGETS: what is shipped
-#   BEST   the best one of this machine and the portable one: what a sanitizer build needs. Two, so that tests of the
+#   BEST   the best one of this machine and the portable one: what `make demo` and a sanitizer build need. Two, so that tests of the
 #          choice at run time have a choice; the best, so that AVX-512 is tested where there is AVX-512.
 set(SHARPMAX_KERNELS ALL CACHE STRING "Instruction sets of the kernels: ALL, or BEST, this machine's best and the portable one")
 set_property(CACHE SHARPMAX_KERNELS PROPERTY STRINGS ALL BEST)
@@ -26,3 +26,10 @@ if(SHARPMAX_KERNELS STREQUAL BEST)
   list(JOIN others "|" SHARPMAX_DISABLED_TARGETS)
   message(STATUS "Kernels are compiled for ${SHARPMAX_BEST_TARGET} and the portable target")
 endif()
+
+# sharpmax_kernels(SOURCE...): sources that Highway compiles for these instruction sets, and what asks which there are. Only
+# they are compiled anew when the choice changes.
+function(sharpmax_kernels)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS "HWY_DISABLED_TARGETS=(${SHARPMAX_DISABLED_TARGETS})"
+    ${SHARPMAX_HWY_DEFINES})
+endfunction()

@@ -1,38 +1,84 @@
 # Translation units. A source file here is short and spends most of its compile time on the headers of nlohmann-json,
-# CLI11 and fmt, so the sources of one group are compiled as one unit. Sources that Highway includes once per
-# instruction set stay alone, and so do members of a family, which share the names of their functions.
+# CLI11 and fmt and on what these make of templates, so the sources of one group are compiled as one unit. Sources that
+# Highway includes once per instruction set stay alone (kernels), and so do members of a family, which share the names of
+# their functions.
 #
-# sharpmax_compile_in_units(TARGET [PREFIXES NAME...]): a group is a folder; with PREFIXES it is the files whose names begin
-# with that word, so that a command of the command line is one unit, and one group of all others.
+# sharpmax_compile_in_units(TARGET [PLAIN FOLDER...] [PREFIXES NAME...]): a group is a folder, and the PLAIN folders together
+# are one: they read requests and files, call what computes and write results, so they are compiled with -O1, which takes
+# half the time of -O3. PLAIN ALL: all folders are, each a group of its own. With PREFIXES a group is the files whose names
+# begin with that word, so that a command of the command line is one unit, and one group of all others. A group of more
+# than ten files is several units.
 function(sharpmax_compile_in_units target)
-  cmake_parse_arguments(option "" "" PREFIXES ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  cmake_parse_arguments(option "" "" "PLAIN;PREFIXES" ${ARGN})
   get_target_property(sources ${target} SOURCES)
+  set(groups "")
   foreach(source ${sources})
     get_filename_component(path ${source} ABSOLUTE)
     get_filename_component(folder ${path} DIRECTORY)
+    get_filename_component(folder_name ${folder} NAME)
     get_filename_component(name ${path} NAME_WE)
-    file(STRINGS ${path} per_instruction_set REGEX "foreach_target\\.h" LIMIT_COUNT 1)
-    if(per_instruction_set OR folder MATCHES "/family$")
-      continue()  # a source without a group is compiled alone
+    file(STRINGS ${path} kernel REGEX "hwy/(foreach_target|highway)\\.h" LIMIT_COUNT 1)
+    if(kernel)
+      sharpmax_kernels(${path})
+      continue()
+    elseif(folder_name STREQUAL family)
+      continue()  # compiled alone
     endif()
     if(option_PREFIXES)
       string(REGEX REPLACE "_.*" "" group ${name})
       if(NOT group IN_LIST option_PREFIXES)
         set(group others)
       endif()
+    elseif(folder_name IN_LIST option_PLAIN)
+      set(group plain)
     else()
-      file(RELATIVE_PATH group ${PROJECT_SOURCE_DIR} ${folder})
-      string(MAKE_C_IDENTIFIER ${group} group)
+      file(RELATIVE_PATH group ${CMAKE_CURRENT_SOURCE_DIR} ${folder})
+      string(MAKE_C_IDENTIFIER "room/${group}" group)
     endif()
-    set_source_files_properties(${path} PROPERTIES UNITY_GROUP ${group})
+    list(APPEND groups ${group})
+    list(APPEND of_${group} ${path})
   endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group ${groups})
+    sharpmax_add_units(${target} ${group} 10 ${of_${group}})
+    if(group STREQUAL plain OR option_PLAIN STREQUAL ALL)
+      set_property(SOURCE ${units} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+    endif()
+  endforeach()
+endfunction()
+
+# sharpmax_add_units(TARGET GROUP MOST SOURCE...): the sources become units of the target, evenly, at most MOST in one. The
+# files of the units are `units` to the caller. Includes are relative, so that a cache of compilations knows a unit in
+# another clone.
+function(sharpmax_add_units target group most)
+  set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)  # of the target still, for editors
+  list(LENGTH ARGN count)
+  math(EXPR parts "(${count} + ${most} - 1) / ${most}")
+  set(place 0)
+  set(files "")
+  foreach(source ${ARGN})
+    math(EXPR part "${place} * ${parts} / ${count}")
+    math(EXPR place "${place} + 1")
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/units/${target}_${group}_${part}.cc)
+    if(NOT file IN_LIST files)
+      list(APPEND files ${file})
+      set(text_${part} "// Made by CMake: sources that are compiled together.\n")
+    endif()
+    file(RELATIVE_PATH path ${CMAKE_CURRENT_BINARY_DIR}/units ${source})
+    string(APPEND text_${part} "#include \"${path}\"\n")
+  endforeach()
+  set(part 0)
+  foreach(file ${files})
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text_${part}}" @ONLY)  # written only if it changes
+    math(EXPR part "${part} + 1")
+  endforeach()
+  target_sources(${target} PRIVATE ${files})
+  set(units ${files} PARENT_SCOPE)
 endfunction()
 
 # sharpmax_compile_tests_in_units(TARGET): tests of one room of src/ are compiled together, at most five files in a unit, so that
 # a changed test compiles its neighbors and no more. The room is the last in the order of includes that a file asks for.
 function(sharpmax_compile_tests_in_units target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
   set(rooms report train retrieval audit model theory storage library)
   set(of_report "report/|playground/")
@@ -52,17 +98,13 @@ function(sharpmax_compile_tests_in_units target)
       endif()
     endforeach()
   endforeach()
-  set(units 0)
+  set(count 0)
   foreach(room ${rooms})
-    list(LENGTH files_of_${room} count)
-    math(EXPR parts "(${count} + 4) / 5")
-    math(EXPR units "${units} + ${parts}")
-    set(place 0)
-    foreach(source ${files_of_${room}})
-      math(EXPR part "${place} * ${parts} / ${count}")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room}_${part})
-      math(EXPR place "${place} + 1")
-    endforeach()
+    if(files_of_${room})
+      sharpmax_add_units(${target} ${room} 5 ${files_of_${room}})
+      list(LENGTH units parts)
+      math(EXPR count "${count} + ${parts}")
+    endif()
   endforeach()
-  set(units_of_${target} ${units} PARENT_SCOPE)
+  set(units_of_${target} ${count} PARENT_SCOPE)
 endfunction()

@@ -101,4 +101,10 @@ PairedTest paired_t_test(std::span<const double> first, std::span<const double> 
   return test;
 }
 
+double sign_test(std::int64_t up, std::int64_t down) {
+  if (up == down) return 1.0;  // none included
+  const boost::math::binomial coin(static_cast<double>(up + down), 0.5);
+  return std::min(1.0, 2.0 * boost::math::cdf(coin, static_cast<double>(std::min(up, down))));
+}
+
 }  // namespace sharpmax

@@ -39,6 +39,9 @@ struct PairedTest {
 // As many of either: first[i] and second[i] are of the same seed.
 PairedTest paired_t_test(std::span<const double> first, std::span<const double> second);
 
+// Two-sided p of the sign test, P(|B - n/2| >= |up - n/2|) for B binomial (n, 1/2), n = up + down; 1 if n is 0.
+double sign_test(std::int64_t up, std::int64_t down);
+
 // Numbers summed up by some of their quantiles.
 
 // `count` quantiles, evenly spaced from the least to the largest, straight between neighbours. Of at least

@@ -14,25 +14,25 @@ namespace sharpmax {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMaxRank = 32;  // NumPy's own limit for most of its life
+constexpr std::size_t kMaxNpyRank = 32;  // NumPy's own limit for most of its life
 
-struct NamedType {
+struct NpyName {
   NpyType type;
   std::string_view descr;
   std::size_t size;
 };
-constexpr std::array<NamedType, 6> kTypes = {{{NpyType::float16, "<f2", 2},
+constexpr std::array<NpyName, 6> kNpyTypes = {{{NpyType::float16, "<f2", 2},
                                               {NpyType::float32, "<f4", 4},
                                               {NpyType::float64, "<f8", 8},
                                               {NpyType::boolean, "|b1", 1},
                                               {NpyType::int64, "<i8", 8},
                                               {NpyType::uint16, "<u2", 2}}};
 
-const NamedType& named(NpyType type) noexcept {
-  for (const NamedType& t : kTypes) {
+const NpyName& named(NpyType type) noexcept {
+  for (const NpyName& t : kNpyTypes) {
     if (t.type == type) return t;
   }
-  return kTypes[1];
+  return kNpyTypes[1];
 }
 
 class HeaderParser {
@@ -124,7 +124,7 @@ class HeaderParser {
     const std::uint64_t start = offset_ + at_;
     if (at_ < text_.size() && text_[at_] == '[') fail("a structured array; expected plain numbers");
     const std::string_view descr = read_string();
-    for (const NamedType& t : kTypes) {
+    for (const NpyName& t : kNpyTypes) {
       if (t.descr == descr) return t.type;
     }
     if (!descr.empty() && descr[0] == '>') {
@@ -153,7 +153,7 @@ class HeaderParser {
     std::vector<std::int64_t> shape;
     while (!accept(')')) {
       shape.push_back(read_extent());
-      if (shape.size() > kMaxRank) fail(fmt::format("the shape has more than {} dimensions", kMaxRank));
+      if (shape.size() > kMaxNpyRank) fail(fmt::format("the shape has more than {} dimensions", kMaxNpyRank));
       if (!accept(',')) {
         if (shape.size() == 1) fail("a shape of one dimension is written (n,)");
         expect(')');

@@ -17,12 +17,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian; so are we");
 
-struct NamedType {
+struct SafetensorName {
   SafetensorType type;
   std::string_view name;
   std::size_t size;
 };
-constexpr std::array<NamedType, 9> kTypes = {{{SafetensorType::f64, "F64", 8},
+constexpr std::array<SafetensorName, 9> kSafetensorTypes = {{{SafetensorType::f64, "F64", 8},
                                               {SafetensorType::f32, "F32", 4},
                                               {SafetensorType::f16, "F16", 2},
                                               {SafetensorType::bf16, "BF16", 2},
@@ -32,8 +32,8 @@ constexpr std::array<NamedType, 9> kTypes = {{{SafetensorType::f64, "F64", 8},
                                               {SafetensorType::u8, "U8", 1},
                                               {SafetensorType::boolean, "BOOL", 1}}};
 
-const NamedType& named(SafetensorType type) noexcept {
-  return *std::find_if(kTypes.begin(), kTypes.end(), [&](const NamedType& t) { return t.type == type; });
+const SafetensorName& named(SafetensorType type) noexcept {
+  return *std::find_if(kSafetensorTypes.begin(), kSafetensorTypes.end(), [&](const SafetensorName& t) { return t.type == type; });
 }
 
 std::uint64_t byte_size(const SafetensorView& tensor) {
@@ -80,7 +80,7 @@ std::string header_of(std::span<const SafetensorView* const> tensors, const Safe
 std::size_t size_of(SafetensorType type) noexcept { return named(type).size; }
 std::string_view name_of(SafetensorType type) noexcept { return named(type).name; }
 std::optional<SafetensorType> safetensor_type_from(std::string_view name) noexcept {
-  for (const NamedType& t : kTypes)
+  for (const SafetensorName& t : kSafetensorTypes)
     if (t.name == name) return t.type;
   return std::nullopt;
 }

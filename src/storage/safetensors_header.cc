@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::size_t kMaxRank = 32;
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::string_view kTypes = "F64, F32, F16, BF16, F8_E4M3, I64, I32, U8, BOOL";
+constexpr std::string_view kTypesAllowed = "F64, F32, F16, BF16, F8_E4M3, I64, I32, U8, BOOL";
 
 class HeaderReader {
  public:
@@ -67,7 +67,7 @@ class HeaderReader {
       const auto type = safetensor_type_from(value);
       if (!type)
         fail(token(),
-             fmt::format("{} has dtype {}; expected one of {}", entry_words(), in_quotes(value), kTypes));
+             fmt::format("{} has dtype {}; expected one of {}", entry_words(), in_quotes(value), kTypesAllowed));
       entry_.type = *type;
       place_ = Place::entry;
     } else if (place_ == Place::metadata_value) {

@@ -10,6 +10,7 @@
 #include "audit/fix/fix_run.h"
 #include "audit/fix/rule.h"
 #include "model/generation/generate.h"
+#include "statistics/significance.h"
 #include "model/transformer/normalizer_table.h"
 #include "sharpmax/error.h"
 #include "support/random.h"
@@ -28,7 +29,7 @@ TEST(FixLaws, TheSignTestCountsAllWaysThatCoinsCanFall) {
       int as_far = 0;
       for (int way = 0; way < 1 << coins; ++way)
         as_far += std::abs(2 * __builtin_popcount(static_cast<unsigned>(way)) - coins) >= std::abs(up - down);
-      EXPECT_NEAR(audit::sign_test(up, down), as_far / std::pow(2.0, coins), 1e-12) << up << " " << down;
+      EXPECT_NEAR(sign_test(up, down), as_far / std::pow(2.0, coins), 1e-12) << up << " " << down;
     }
   }
 }
@@ -136,7 +137,7 @@ TEST(FixLaws, OfManyRulesThatDoNothingOneIsRarelyCalledBetter) {
 Comparison comparison_of(double change, std::int64_t up, std::int64_t down) {
   Comparison c;
   c.text = {.tokens = 100, .change = change, .low = change - 0.01, .high = change + 0.01};
-  c.task = {.questions = 100, .up = up, .down = down, .p = audit::sign_test(up, down)};
+  c.task = {.questions = 100, .up = up, .down = down, .p = sign_test(up, down)};
   return c;
 }
 

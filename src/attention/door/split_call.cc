@@ -188,8 +188,8 @@ void SplitCall::run_rounds_of(std::span<InRounds* const> rows, const SplitBlock&
 }
 
 void SplitCall::for_each_block(bool keeps_shares, const std::function<void(SplitBlock&)>& body) {
-  for (std::size_t at = 0; at < rows_.size(); at += kBlockRows) {
-    SplitBlock block{.rows = std::span<const QueryRow>(rows_).subspan(at, std::min(kBlockRows, rows_.size() - at))};
+  for (std::size_t at = 0; at < rows_.size(); at += kSplitBlockRows) {
+    SplitBlock block{.rows = std::span<const QueryRow>(rows_).subspan(at, std::min(kSplitBlockRows, rows_.size() - at))};
     block.keys = unmasked_keys(block.rows);
     std::vector<InRounds*> rows;
     for (std::size_t i = 0; i < block.rows.size(); ++i) {

@@ -15,7 +15,7 @@
 namespace sharpmax {
 
 // Rows whose rounds are shared: what a share leaves of each is held at the same time.
-inline constexpr std::size_t kBlockRows = 256;
+inline constexpr std::size_t kSplitBlockRows = 256;
 
 struct QueryRow {
   RowIndex at;

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "attention/oracle/elements.h"
+#include "base/numbers.h"
 #include "base/threads.h"
 #include "normalizer/definition.h"
 
 namespace sharpmax::oracle {
 namespace {
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 void forward_head(const ForwardCall& call, std::int64_t batch, std::int64_t head, Scratch& scratch) {
   const AttentionRequest& request = call.request;

@@ -6,12 +6,11 @@
 #include <numeric>
 
 #include "attention/rows/call.h"
+#include "base/numbers.h"
 #include "normalizer/definition.h"
 
 namespace sharpmax::oracle {
 namespace {
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0.0;

@@ -14,12 +14,11 @@
 #include "attention/plan/plan.h"
 #include "attention/tiles/block.h"
 #include "attention/rows/row.h"
+#include "base/numbers.h"
 #include "base/threads.h"
 
 namespace sharpmax {
 namespace {
-
-std::size_t to_size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // One row of scratch in the layout of the row functions, padded with masked keys to whole vectors.
 class PlainRow {

@@ -1,6 +1,5 @@
 #include "audit/fix/fix_run.h"
 
-#include <boost/math/distributions/binomial.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,12 +61,6 @@ void check(const Outcome& plain, const Outcome& rule) {
 }
 
 }  // namespace
-
-double sign_test(std::int64_t up, std::int64_t down) {
-  if (up == down) return 1.0;  // none included
-  const boost::math::binomial coin(static_cast<double>(up + down), 0.5);
-  return std::min(1.0, 2.0 * boost::math::cdf(coin, static_cast<double>(std::min(up, down))));
-}
 
 Comparison compare(const Outcome& plain, const Outcome& rule) {
   check(plain, rule);

@@ -10,6 +10,7 @@
 #include "audit/fix/rule.h"
 #include "audit/fix/shared_trials.h"
 #include "base/numbers.h"
+#include "statistics/significance.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"
@@ -140,7 +141,7 @@ void warn_of_few_questions(const audit::FixPlan& plan, Listener& listener) {
   if (plan.criterion.goal == audit::Goal::text) return;
   std::int64_t questions = 0, fewest = 1;
   for (const audit::TaskSet& task : plan.material.tasks) questions += static_cast<std::int64_t>(task.held_out.size());
-  while (audit::sign_test(fewest, 0) >= audit::kSignificant) ++fewest;
+  while (sign_test(fewest, 0) >= audit::kSignificant) ++fewest;
   if (questions >= kEnough) return;
   if (questions < fewest)
     listener.narrate(fmt::format("held-out questions: {}, too few to decide by; even if every answer changes, p stays above {}; "

@@ -93,9 +93,6 @@ using Comparison = FixComparison;
 // Both of the same part of the same material. A part without text or questions has zeros.
 Comparison compare(const Outcome& plain, const Outcome& rule);
 
-// P(|B - n/2| >= |up - n/2|) for B binomial (n, 1/2), n = up + down; 1 where nothing flipped.
-double sign_test(std::int64_t up, std::int64_t down);
-
 // Which rule is best by what the user is after, and whether it may be called better than doing nothing.
 //
 // Many rules are tried on the tuning part, so the best of them looks better there than it is. One is chosen

@@ -139,7 +139,7 @@ Section arm_section(const TrainRows& rows, const ArmTask& panel) {
           /*page=*/false};
 }
 
-constexpr const char* kWhyNote =
+constexpr const char* kWhyOfModelsNote =
     "dispersion: hard attention on the same weights is right and the normalizer wrong; ranking: both are wrong; binding: both are wrong "
     "though hard attention looks at the right place; averaging: the normalizer is right where hard attention is wrong; all are shares of the answers. on it: mean weight of the best head on the place of the answer.";
 
@@ -303,7 +303,7 @@ View train_view(const Json& results) {
   view.title = fmt::format("{}: trained on at most {} items, tested on up to {}", rows.task(), count(rows.trained()), count(rows.sizes().back()));
   add_verdict(view, rows);
   for (const ArmTask& panel : rows.panels()) view.sections.push_back(arm_section(rows, panel));
-  view.sections.back().items.push_back({Note{kWhyNote}});
+  view.sections.back().items.push_back({Note{kWhyOfModelsNote}});
   if (!results.at("tables").empty()) view.sections.push_back(tables_section(results));
   add_sections(view, {accuracy_section(rows), failure_section(rows), heads_section(rows), numbers_section(rows), training_section(results)});
   return view;
