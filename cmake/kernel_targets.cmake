@@ -1,12 +1,14 @@
 # SHARPMAX_KERNELS: for which instruction sets the kernels are compiled.
 #
 #   ALL    every one that Highway knows but those of SHARPMAX_DISABLED_TARGETS: what is shipped
-#   BEST   the best one of this machine and the portable one: what `make demo` and a sanitizer build need. Two, so that tests of the
-#          choice at run time have a choice; the best, so that AVX-512 is tested where there is AVX-512.
-set(SHARPMAX_KERNELS ALL CACHE STRING "Instruction sets of the kernels: ALL, or BEST, this machine's best and the portable one")
+#   BEST   the best one of this machine and the portable one: what `make demo` and a sanitizer build need.
+#          Two, so that tests of the choice at run time have a choice; the best, so that AVX-512 is tested
+#          where there is AVX-512.
+set(SHARPMAX_KERNELS ALL CACHE STRING
+  "Instruction sets of the kernels: ALL, or BEST, this machine's best and the portable one")
 set_property(CACHE SHARPMAX_KERNELS PROPERTY STRINGS ALL BEST)
 
-# Highway itself says which it is, as it will at run time.
+# Highway itself says which is the best, as it will at run time.
 if(SHARPMAX_KERNELS STREQUAL BEST AND NOT SHARPMAX_BEST_TARGET)
   file(WRITE ${PROJECT_BINARY_DIR}/best_target.cc
     "#include <hwy/highway.h>\n#include <hwy/targets.h>\n#include <cstdio>\n"
@@ -27,8 +29,9 @@ if(SHARPMAX_KERNELS STREQUAL BEST)
   message(STATUS "Kernels are compiled for ${SHARPMAX_BEST_TARGET} and the portable target")
 endif()
 
-# sharpmax_kernels(SOURCE...): sources that Highway compiles for these instruction sets, and what asks which there are. Only
-# they are compiled anew when the choice changes.
+# sharpmax_kernels(SOURCE...): sources that include Highway's list of instruction sets. They alone are told which are
+# chosen, so that only they are compiled again when the choice changes, and all of them are, so that they agree:
+# scripts/check-includes finds a source that includes the list and is not told.
 function(sharpmax_kernels)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS "HWY_DISABLED_TARGETS=(${SHARPMAX_DISABLED_TARGETS})"
     ${SHARPMAX_HWY_DEFINES})

@@ -1,13 +1,16 @@
 # Translation units. A source file here is short and spends most of its compile time on the headers of nlohmann-json,
-# CLI11 and fmt and on what these make of templates, so the sources of one group are compiled as one unit. Sources that
-# Highway includes once per instruction set stay alone (kernels), and so do members of a family, which share the names of
-# their functions.
+# CLI11 and fmt and on what these make of templates, so the sources of one group are compiled as one unit. Kernels,
+# which Highway includes once per instruction set, stay alone (kernel_targets.cmake), and so do members of a family,
+# which share the names of their functions.
 #
-# sharpmax_compile_in_units(TARGET [PLAIN FOLDER...] [PREFIXES NAME...]): a group is a folder, and the PLAIN folders together
-# are one: they read requests and files, call what computes and write results, so they are compiled with -O1, which takes
-# half the time of -O3. PLAIN ALL: all folders are, each a group of its own. With PREFIXES a group is the files whose names
-# begin with that word, so that a command of the command line is one unit, and one group of all others. A group of more
-# than ten files is several units.
+# sharpmax_compile_in_units(TARGET [PLAIN FOLDER...] [PREFIXES NAME...])
+#
+#   A group is a folder. A group of more than ten files is several units.
+#   PLAIN      These folders together are one group. They read requests and files, call the code that computes and
+#              write results, so they are compiled with -O1, which takes half the time of -O3. PLAIN ALL: all folders
+#              are, each a group of its own.
+#   PREFIXES   A group is the files whose names begin with one of these words, so that a command of the command line
+#              is one unit, and one group of all others.
 function(sharpmax_compile_in_units target)
   cmake_parse_arguments(option "" "" "PLAIN;PREFIXES" ${ARGN})
   get_target_property(sources ${target} SOURCES)
@@ -17,7 +20,7 @@ function(sharpmax_compile_in_units target)
     get_filename_component(folder ${path} DIRECTORY)
     get_filename_component(folder_name ${folder} NAME)
     get_filename_component(name ${path} NAME_WE)
-    file(STRINGS ${path} kernel REGEX "hwy/(foreach_target|highway)\\.h" LIMIT_COUNT 1)
+    file(STRINGS ${path} kernel REGEX "hwy/(foreach_target|highway|targets)\\.h" LIMIT_COUNT 1)
     if(kernel)
       sharpmax_kernels(${path})
       continue()
@@ -47,9 +50,9 @@ function(sharpmax_compile_in_units target)
   endforeach()
 endfunction()
 
-# sharpmax_add_units(TARGET GROUP MOST SOURCE...): the sources become units of the target, evenly, at most MOST in one. The
-# files of the units are `units` to the caller. Includes are relative, so that a cache of compilations knows a unit in
-# another clone.
+# sharpmax_add_units(TARGET GROUP MOST SOURCE...): the sources become units of the target, evenly, at most MOST in one.
+# The files of the units are `units` to the caller. Includes are relative, so that a cache of compilations knows a unit
+# in another clone.
 function(sharpmax_add_units target group most)
   set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)  # of the target still, for editors
   list(LENGTH ARGN count)
@@ -76,8 +79,9 @@ function(sharpmax_add_units target group most)
   set(units ${files} PARENT_SCOPE)
 endfunction()
 
-# sharpmax_compile_tests_in_units(TARGET): tests of one room of src/ are compiled together, at most five files in a unit, so that
-# a changed test compiles its neighbors and no more. The room is the last in the order of includes that a file asks for.
+# sharpmax_compile_tests_in_units(TARGET): tests of one room of src/ are compiled together, at most five files in a
+# unit, so that a changed test compiles its neighbors and no more. The room is the last in the order of includes that a
+# file asks for.
 function(sharpmax_compile_tests_in_units target)
   get_target_property(sources ${target} SOURCES)
   set(rooms report train retrieval audit model theory storage library)
