@@ -138,7 +138,7 @@ theory-docs: ## fill docs/design/theory.md and draw its figures from what `sharp
 	@scripts/update-figures theory
 	@scripts/theory-docs
 
-reference: build ## fill docs/reference/fields.md with the fields of every job
+reference: build ## fill docs/reference/fields.md with the fields of every job, and cpp.md with the names of every header
 	@$(PYTHON) scripts/update-reference
 
 figures: ## draw every picture of README and docs from results; one whose results are not there stays, and is named

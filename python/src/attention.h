@@ -1,3 +1,4 @@
+// The door of Python to attention: requests, results and the normalizers.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,3 +1,4 @@
+// The door of Python to models and jobs.
 #pragma once
 
 #include <nanobind/nanobind.h>

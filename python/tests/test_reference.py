@@ -13,7 +13,8 @@ SCRIPT = [sys.executable, ROOT / "scripts/update-reference", "--package", pathli
 
 def test_the_page_is_what_the_script_makes_of_the_fields(tmp_path):
     (tmp_path / "docs/reference").mkdir(parents=True)
-    shutil.copy(ROOT / "docs/reference/fields.md", tmp_path / "docs/reference")
+    for name in ("fields.md", "cpp.md"):
+        shutil.copy(ROOT / "docs/reference" / name, tmp_path / "docs/reference")
     subprocess.run([*SCRIPT, "--root", tmp_path], check=True)
     made, kept = ((root / "docs/reference/fields.md").read_text() for root in (tmp_path, ROOT))
     assert made == kept, "docs/reference/fields.md is not current; `make reference` fills it"

@@ -34,6 +34,13 @@ PHRASES = {
     "a line a ": "one line per …",
     "believed in nothing": "not trusted",
     "is there twice": "appears twice",
+    'was expected"': "must be …; expected …",
+    'were expected"': "must be …; expected …",
+    "is content": "passes",
+    "for who ": "for code that …; for readers who …",
+    "so that who ": "so that code that …",
+    "Where it is more than can be counted": "If it overflows",
+    '"""Of ': "begin with the noun that is described",
 }
 BRITISH = re.compile(
     r"\w*(?:neighbour|colour|behaviour|honour|favour|centred|unnormalis|normalis|quantis|recognis|optimis|summaris|"
@@ -75,6 +82,12 @@ def texts():
 
 def without_generated(text):
     return re.sub(r"<!-- ([a-z-]+):begin -->.*?<!-- \1:end -->", "", text, flags=re.S)
+
+
+def test_contributing_has_ten_rules_and_a_glossary_of_thirty_words():
+    rules, glossary = (ROOT / "CONTRIBUTING.md").read_text().split("\n## Words\n")[1].split("\n### Glossary\n")
+    assert len(re.findall(r"^\d+\. ", rules, re.MULTILINE)) == 10
+    assert len(re.findall(r"^\| ", glossary.split("\n## ")[0], re.MULTILINE)) >= 30 + 1  # the head of the table
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
@@ -135,6 +148,12 @@ def test_prose_of_pages_fits_100_columns():
     assert not wide, "\n".join(wide)
 
 
+def test_commands_of_guides_fit_100_columns():
+    wide = [f"{page.relative_to(ROOT)}: {line}" for folder in ("learn", "how-to") for page in (ROOT / "docs" / folder).glob("*.md")
+            for line in without_generated(page.read_text()).splitlines() if len(line) > WIDEST and not line.startswith("|")]  # fmt: skip
+    assert not wide, "\n".join(wide)
+
+
 def anchors_of(page):
     """As GitHub makes them from headings."""
     for number, line in prose_lines(page):
@@ -179,6 +198,41 @@ def test_every_command_and_every_header_has_its_place_in_the_reference():
     assert [name for name in commands() if f"sharpmax {name}" not in page] == []
     page = (ROOT / "docs/reference/cpp.md").read_text()
     assert [path.name for path in (ROOT / "include/sharpmax").glob("*.h") if f"`{path.name}`" not in page] == []
+
+
+def test_every_public_name_of_the_headers_is_on_their_page():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from public_names import names_table, public_names
+
+    page = (ROOT / "docs/reference/cpp.md").read_text()
+    assert names_table(ROOT / "include/sharpmax") in page, "`make reference` fills docs/reference/cpp.md"
+    assert {"attend", "AttentionOptions", "Causal"} <= set(public_names(ROOT / "include/sharpmax/attention.h"))
+
+
+def sources():
+    """Files of C++ and Python that people read; what a build makes is not in them."""
+    return [path for path in tracked(".h", ".cc", ".py") if path.relative_to(ROOT).parts[0] in ("src", "include", "cli", "python")]
+
+
+def test_headers_of_files_open_with_the_noun_that_they_describe():
+    bad = []
+    for path in sources():
+        first = path.read_text().split("\n", 1)[0]
+        if re.match(r'(?://|"""|#) ?(?:Of|Who|How|Which|Where|That|Those) ', first):
+            bad.append(f"{path.relative_to(ROOT)}: {first[:100]}")
+        if path.suffix == ".h" and not first.startswith("//"):
+            bad.append(f"{path.relative_to(ROOT)}: has no header")
+    assert not bad, "\n".join(bad)
+
+
+def test_every_generated_block_ends_and_every_picture_is_shown():
+    shown = set()
+    for page in pages():
+        text = page.read_text()
+        begins, ends = (re.findall(rf"^<!-- ([a-z0-9-]+):{word} -->$", text, re.MULTILINE) for word in ("begin", "end"))
+        assert begins == ends and len(set(begins)) == len(begins), page
+        shown |= set(re.findall(r"pictures/([\w.-]+)", text))
+    assert {path.name for path in (ROOT / "docs/pictures").iterdir()} <= shown
 
 
 def test_the_readme_is_short():
