@@ -26,8 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kArrivalTag = 1;
 
-// MPI between its beginning and its end. A process that failed leaves without the end, which would wait for the others;
-// the launcher then ends them.
+// MPI between its beginning and its end, unless the program has begun it itself. A process that failed leaves without the
+// end, which would wait for the others; the launcher then ends them.
 class MpiSession {
  public:
   static MpiSession& get() {
@@ -38,15 +38,18 @@ class MpiSession {
 
  private:
   MpiSession() {
-    int given = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
+    int begun = 0, given = 0;
+    MPI_Initialized(&begun);
+    ours_ = !begun;
+    if (ours_) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
   }
   ~MpiSession() {
     int ended = 0;
+    if (!ours_) return;
     MPI_Finalized(&ended);
     if (!failed_ && !ended) MPI_Finalize();
   }
-  bool failed_ = false;
+  bool failed_ = false, ours_ = true;
 };
 
 std::string host_name() {
@@ -104,13 +107,12 @@ class MpiGroup final : public Group {
     arrive();
     const auto own = static_cast<std::int64_t>(mine.size());
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(size_));
-    MPI_Request request;
-    MPI_Iallgather(&own, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, MPI_COMM_WORLD, &request);
+    MPI_Request request = MPI_REQUEST_NULL;
+    begin_gather(&own, 1, MPI_INT64_T, sizes.data(), request);
     wait(request);
     const Places places(sizes);
     Bytes all(places.total);
-    MPI_Iallgatherv(mine.data(), count_of(mine.size()), MPI_BYTE, all.data(), places.counts.data(), places.offsets.data(),
-                    MPI_BYTE, MPI_COMM_WORLD, &request);
+    begin_gather(mine, all, places, request);
     wait(request);
     return places.cut(all);
   }
@@ -148,12 +150,15 @@ class MpiGroup final : public Group {
   }
 
  private:
+  // Patience is for real time, so a simulated rank reports nothing.
   void arrive() {
+#ifndef SHARPMAX_SIMULATED_MPI
     ++calls_;
     if (rank_ == 0)
       arrived_[0] = calls_;
     else
       MPI_Send(&calls_, 1, MPI_INT64_T, 0, kArrivalTag, MPI_COMM_WORLD);  // small: it does not wait for rank 0
+#endif
   }
 
   void hear_arrivals() {
@@ -167,6 +172,24 @@ class MpiGroup final : public Group {
     }
   }
 
+#ifdef SHARPMAX_SIMULATED_MPI
+  // Ranks take turns on one thread, so none may sleep; and collectives that do not block take a message per pair of ranks.
+  void wait(MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
+  static void begin_gather(const void* own, int count, MPI_Datatype type, void* all, MPI_Request&) {
+    MPI_Allgather(own, count, type, all, count, type, MPI_COMM_WORLD);
+  }
+  static void begin_gather(std::span<const std::byte> own, Bytes& all, const Places& places, MPI_Request&) {
+    MPI_Allgatherv(own.data(), count_of(own.size()), MPI_BYTE, all.data(), places.counts.data(), places.offsets.data(), MPI_BYTE,
+                   MPI_COMM_WORLD);
+  }
+#else
+  static void begin_gather(const void* own, int count, MPI_Datatype type, void* all, MPI_Request& request) {
+    MPI_Iallgather(own, count, type, all, count, type, MPI_COMM_WORLD, &request);
+  }
+  static void begin_gather(std::span<const std::byte> own, Bytes& all, const Places& places, MPI_Request& request) {
+    MPI_Iallgatherv(own.data(), count_of(own.size()), MPI_BYTE, all.data(), places.counts.data(), places.offsets.data(),
+                    MPI_BYTE, MPI_COMM_WORLD, &request);
+  }
   void wait(MPI_Request& request) {
     constexpr auto kLongest = std::chrono::microseconds(2000);
     constexpr double kLonger = 1.1, kMoreSeconds = 2.0;  // of the ranks that leave the sentence to rank 0
@@ -183,6 +206,7 @@ class MpiGroup final : public Group {
       pause = std::min(2 * pause, kLongest);
     }
   }
+#endif
 
   [[noreturn]] void lose_patience() const {
     const auto late = std::find_if(arrived_.begin(), arrived_.end(), [this](std::int64_t calls) { return calls < calls_; });

@@ -140,8 +140,9 @@ class ThresholdRow final : public SplitRow {
     (sum >= 1.0 ? low_ : high_) = tau_;
     double next = 0.5 * (low_ + high_);
     if (power_ >= 1.0) next = tau_ + (sum - std::pow(sum, 1.0 - 1.0 / power_)) / less;
-    if (!(next > low_ && next < high_)) next = 0.5 * (low_ + high_);
+    // Looked at before the bracket: rounding may put the last step of Newton just outside.
     const bool close = std::abs(next - tau_) <= -kClose * tau_;
+    if (!close && !(next > low_ && next < high_)) next = 0.5 * (low_ + high_);
     tau_ = next;
     if (close || ++rounds_ == kMostRounds) stage_ = Stage::weigh;
   }
