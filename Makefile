@@ -38,7 +38,7 @@ test: setup ## everything that CI runs
 test-long: setup ## the same without shortcuts: every suite under sanitizers, all threads, long fuzzing
 	@scripts/test long
 
-test-arm: ## laws, oracle and gradients of the kernels on an emulated aarch64 (about an hour)
+test-arm: ## laws, oracle and gradients of the kernels on an emulated aarch64 (8 minutes on two fast cores)
 	@scripts/test arm
 
 arm-docs: ## counts of the last `make test-arm` or `make test-long` for docs/reference/devices.md
