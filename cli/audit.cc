@@ -6,7 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "audit/job/audit_forms.h"
+#include "audit/job/requests.h"
 #include "base/in_quotes.h"
 #include "cli/table.h"
 #include "cli/verbs.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/analysis/measure_model.h"
-#include "audit/job/audit_forms.h"
+#include "audit/job/requests.h"
 #include "base/numbers.h"
 #include "job/field_values.h"
 #include "job/json_members.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "audit/job/audit_forms.h"
+#include "audit/job/requests.h"
 #include "audit/measure/findings.h"
 #include "audit/measure/reading.h"
 #include "base/in_quotes.h"

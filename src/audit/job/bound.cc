@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "audit/job/bound_fields.h"
+#include "audit/job/requests.h"
 #include "job/call_files.h"
 #include "job/field_values.h"
 #include "job/json_members.h"

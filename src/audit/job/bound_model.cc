@@ -10,7 +10,7 @@
 #include <numbers>
 
 #include "audit/certificate/certificate.h"
-#include "audit/job/bound_fields.h"
+#include "audit/job/requests.h"
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "job/call_files.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "audit/job/audit_forms.h"
+#include "audit/job/requests.h"
 #include "audit/probe/measure_probe.h"
 #include "base/numbers.h"
 #include "job/field_values.h"

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/chat/lexer.h"
 #include "model/chat/syntax.h"
 #include "model/chat/value.h"
 

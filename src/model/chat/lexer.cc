@@ -1,4 +1,4 @@
-#include "model/chat/lexer.h"
+#include "model/chat/syntax.h"
 
 #include <fmt/format.h>
 

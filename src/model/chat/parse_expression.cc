@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "base/in_quotes.h"
-#include "model/chat/parser.h"
+#include "model/chat/syntax.h"
 
 namespace sharpmax::model::chat {
 

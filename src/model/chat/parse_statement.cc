@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/in_quotes.h"
-#include "model/chat/parser.h"
+#include "model/chat/syntax.h"
 
 namespace sharpmax::model::chat {
 namespace {

@@ -1,6 +1,7 @@
-// A chat template as a tree.
+// A chat template: its words, the tree that they make, and the parser between the two.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,25 @@
 #include "model/chat/value.h"
 
 namespace sharpmax::model::chat {
+
+struct Lexeme {
+  enum class Kind { data, variable_begin, variable_end, block_begin, block_end, name, text, integer, real, sign, end };
+  Kind kind = Kind::end;
+  std::string content;  // escapes of a text are undone
+  std::int64_t line = 1;
+
+  bool is(std::string_view sign) const { return kind == Kind::sign && content == sign; }
+  bool is_name(std::string_view name) const { return kind == Kind::name && content == name; }
+};
+
+// Error{unsupported}: "chat template, line 3: ..." 
+[[noreturn]] void refuse(std::int64_t line, std::string_view why);
+
+// As Hugging Face sets Jinja up: the line end after a tag and blanks before one at the start of a line are dropped. Ends in a
+// lexeme of kind `end`. Throws Error{unsupported} for a tag, a comment or a text without an end.
+std::vector<Lexeme> lexemes_of(std::string_view source);
+
+// The tree.
 
 struct Expression;
 using Part = std::unique_ptr<const Expression>;
@@ -65,5 +85,59 @@ struct Statement {
 
 // Throws Error{unsupported} naming the construct for a template outside of the part of Jinja that is known here.
 std::vector<Statement> parse_template(std::string_view source);
+
+// Parsing of expressions, for the parser of statements.
+
+// Counts how deep a tree is while it is made, so that running and freeing it never runs out of stack.
+inline constexpr int kDeepestTree = 100;
+
+class ExpressionParser {
+ public:
+  explicit ExpressionParser(std::vector<Lexeme> lexemes) : lexemes_(std::move(lexemes)) {}
+
+ protected:
+  using Kind = Expression::Kind;
+  using Made = std::unique_ptr<Expression>;
+
+  const Lexeme& here() const { return lexemes_[at_]; }
+  const Lexeme& ahead() const { return lexemes_[std::min(at_ + 1, lexemes_.size() - 1)]; }
+  Lexeme take() { return lexemes_[at_ + 1 < lexemes_.size() ? at_++ : at_]; }
+  bool take_if(std::string_view sign);
+  bool take_name_if(std::string_view name);
+  void expect(std::string_view sign);
+  std::string expect_name(std::string_view what);
+  [[noreturn]] void unexpected(std::string_view expected) const;
+
+  Part expression();            // with "a if b else c"
+  Part without_choice();        // without, as the list of a loop has it
+  Part list_of_expressions();   // "a, b" is a list
+
+ private:
+  class Nesting;
+
+  Made node(Kind kind, std::int64_t line) const;
+  static Part done(Made made);
+  Part either();
+  Part both();
+  Part inverse();
+  Part compare();
+  Part sum();
+  Part joined();
+  Part product();
+  Part unary(bool with_filters);
+  Part primary();
+  Part postfix(Part left);
+  Part filters(Part left);
+  Part subscript(Part left);
+  Part test(Part left);
+  Part in_parentheses();
+  Part dict();
+  std::vector<Part> items_until(std::string_view close);
+  void arguments(Expression& call);
+
+  std::vector<Lexeme> lexemes_;
+  std::size_t at_ = 0;
+  int nested_ = 0;
+};
 
 }  // namespace sharpmax::model::chat

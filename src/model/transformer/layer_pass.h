@@ -47,7 +47,6 @@ class LayerPass {
   std::int64_t layers_done() const noexcept { return layers_done_; }
   // Of the text that was read last: the rank that has the features of a token.
   int owner_of(std::int64_t position) const;
-  bool owns(std::int64_t position) const { return owner_of(position) == rank(); }
   int rank() const noexcept { return group_ ? group_->rank() : 0; }
   int size() const noexcept { return group_ ? group_->size() : 1; }
   Group* group() const noexcept { return group_; }

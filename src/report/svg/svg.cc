@@ -172,10 +172,6 @@ void Svg::rect(const Box& box, std::string_view colour, double round, Attributes
   body_ += fmt::format("{} fill=\"{}\"{}/>\n", rect_of(box, round), colour, listed(more));
 }
 
-void Svg::frame(const Box& box, Paint stroke, double round) {
-  body_ += fmt::format("{} {}/>\n", rect_of(box, round), stroke_class({stroke}));
-}
-
 void Svg::path(std::string_view commands, std::string_view colour) {
   body_ += fmt::format("<path d=\"{}\" fill=\"{}\"/>\n", commands, colour);
 }

@@ -70,7 +70,6 @@ class Svg {
   void ring(Place middle, double radius, Paint stroke);
   void rect(const Box& box, Paint fill, double round = 0.0, Attributes more = {});
   void rect(const Box& box, std::string_view colour, double round = 0.0, Attributes more = {});
-  void frame(const Box& box, Paint stroke, double round);
   void path(std::string_view commands, std::string_view colour);
   void text(const Label& words);
 

@@ -300,8 +300,6 @@ constexpr std::string_view kNotMade[] = {
 
 }  // namespace
 
-std::span<const ClrsAlgorithm> clrs_algorithms() { return kAlgorithms; }
-
 const ClrsAlgorithm& clrs_algorithm(std::string_view name) {
   std::vector<std::string_view> known;
   for (const ClrsAlgorithm& algorithm : kAlgorithms) {

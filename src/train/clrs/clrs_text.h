@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +40,6 @@ struct ClrsAlgorithm {
   ClrsRun (*run)(RandomState& random, std::int64_t size) = nullptr;
 };
 
-std::span<const ClrsAlgorithm> clrs_algorithms();
 // Throws RequestError{bad_argument} for a name that is none of CLRS-30, Error{unsupported} for one that is not made here.
 const ClrsAlgorithm& clrs_algorithm(std::string_view name);
 

@@ -1,5 +1,5 @@
 // The forms of an audit distinguished, the files of one by length, and an AuditResult as JSON and back.
-#include "audit/job/audit_forms.h"
+#include "audit/job/requests.h"
 
 #include <fmt/format.h>
 
