@@ -76,7 +76,7 @@ std::function<std::string(bool colour)> shown_text(Json results, std::string nex
 // The text of a request as a word of a command; "-" if it has no file.
 inline std::string text_word(const TextRequest& text) { return text.text.empty() ? "-" : quoted_word(text.text); }
 
-// Before a job: throws if its page or figures could not be written, or would replace one of its files.
+// Before a job: throws if its page, figures or tables could not be written, or would replace one of its files.
 void check_pictures(CallFiles call, const ReportFiles& files);
 
 // Asks how far a run has come, in place of working on it.
@@ -191,12 +191,11 @@ struct RunVerb {
   Outcome run(const Caller& caller);
 };
 
-struct PerplexityVerb {
-  static constexpr const char* kName = "perplexity";
-  static const char* const kSummary;
-  static const char* const kFooter;
+// A job on a model and a text whose run several processes share.
+template <class Request>
+struct SharedOnText {
   static constexpr bool kSweeps = true;
-  PerplexityRequest request;
+  Request request;
   bool status = false;
   ReportFiles pictures;
 
@@ -205,10 +204,16 @@ struct PerplexityVerb {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    PerplexityRequest::each_field(self.request, visit);
+    Request::each_field(self.request, visit);
     visit(status_field(), self.status);
     ReportFiles::each_field(self.pictures, visit);
   }
+};
+
+struct PerplexityVerb : SharedOnText<PerplexityRequest> {
+  static constexpr const char* kName = "perplexity";
+  static const char* const kSummary;
+  static const char* const kFooter;
   void check(const Given& given) const;
   Outcome run(const Caller& caller);
 };
@@ -280,24 +285,10 @@ struct BoundVerb {
   bool is_of_model() const;
 };
 
-struct FixVerb {
+struct FixVerb : SharedOnText<FixRequest> {
   static constexpr const char* kName = "fix";
   static const char* const kSummary;
   static const char* const kFooter;
-  static constexpr bool kSweeps = true;
-  FixRequest request;
-  bool status = false;
-  ReportFiles pictures;
-
-  ModelRequest& model() { return request.model; }
-  TextRequest& text() { return request.text; }
-
-  template <class Self, class Visit>
-  static void each_field(Self& self, const Visit& visit) {
-    FixRequest::each_field(self.request, visit);
-    visit(status_field(), self.status);
-    ReportFiles::each_field(self.pictures, visit);
-  }
   void check(const Given& given) const;
   Outcome run(const Caller& caller);
 };
