@@ -189,7 +189,7 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
     with opened(browser, path) as page:
         lengths = page.locator("#heads select").nth(1)
         for words, field in choices.items():
-            page.get_by_label("Colour by").select_option(label=words)
+            page.get_by_label("Color by").select_option(label=words)
             for i, n in list(enumerate(LENGTHS))[::3]:
                 lengths.select_option(label=f"{n:,}")
                 found = cells(page)
@@ -203,11 +203,11 @@ def test_the_grid_is_coloured_by_the_chosen_statistic_and_length(browser, made):
         spread = next(h for h in heads if name(h) == "1.2")["spread"]
         assert (f"spread of scores {spread['median'][-1]:.1f} ({spread['low'][-1]:.1f}–{spread['high'][-1]:.1f}) at 4,096"
                 in page.text_content("#heads .readout"))
-        page.get_by_label("Colour by").select_option(label="slope of entropy against ln n")
+        page.get_by_label("Color by").select_option(label="slope of entropy against ln n")
         assert "Head 1.2" in (said := page.text_content("#heads .readout")) and "slope of entropy" in said
         assert [c[1] for c in cells(page)] == [h["entropy_slope"] for h in heads]
         assert lengths.is_disabled()
-        page.get_by_label("Colour by").select_option(label="blunting length")
+        page.get_by_label("Color by").select_option(label="blunting length")
         assert [c[1] for c in cells(page)] == [h["blunting"]["length"] for h in heads]
         unknown = page.eval_on_selector_all("#heads td.unknown", "(cells) => cells.map((c) => c.dataset.head)")
         assert unknown == [name(h) for h in heads if h["blunting"]["length"] is None] != []

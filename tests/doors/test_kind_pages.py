@@ -171,7 +171,7 @@ def test_the_heads_of_a_model_are_those_of_the_results(browser, made):  # noqa: 
         fields = ["spread", "norm_spread", "vocabulary_spread", "norm_reached"]
         assert [row[1:5] for row in rows] == [[h[name] for name in fields]
                                               for h in sorted(results["heads"], key=lambda h: h["spread"])]
-        page.locator("#heads").get_by_label("Colour by").select_option(label="spread at most")
+        page.locator("#heads").get_by_label("Color by").select_option(label="spread at most")
         cells = page.eval_on_selector_all("#heads [role=gridcell]", "(cells) => cells.map((c) => [c.dataset.head, JSON.parse(c.dataset.value)])")
         assert dict(cells) == {name: h["spread"] for name, h in heads.items()}
         tokens = page.eval_on_selector_all("#all-attained tbody tr", TEXTS)

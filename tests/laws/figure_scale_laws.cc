@@ -109,6 +109,7 @@ TEST(FigureWords, NumbersAreWrittenAsThePageWritesThem) {
   EXPECT_EQ(decimal(123456.0), "123,456");
   EXPECT_EQ(power_of_ten(1e-7), "10⁻⁷");
   EXPECT_EQ(power_of_ten(0.01), "0.01");
+  EXPECT_EQ(power_of_ten(1e4), "10,000");
   EXPECT_EQ(size_from_log10(23.4), "~10²³");
   EXPECT_EQ(size_from_log10(2.4726008660015655), "297");
 }

@@ -225,7 +225,7 @@ Heads heads_of(const Json& attention, const Json* sketches) {
   HeadLayer& peaks = made.layers[0];
   peaks.figure = "heads";
   peaks.title = fmt::format("Every head at {} tokens: the largest weight outside the first token", count(made.lengths.back()));
-  peaks.subtitle = "One cell is one head, coloured by its median over rows. Dark heads spread their weight thin. " + blunt_sentence(attention);
+  peaks.subtitle = "One cell is one head, colored by its median over rows. Dark heads spread their weight thin. " + blunt_sentence(attention);
   peaks.described = blunt_sentence(attention);
   peaks.unknown = "not measured";
   made.layers.push_back(slope_layer(attention, "entropy_slope", "slope of entropy against ln n",

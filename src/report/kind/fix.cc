@@ -261,7 +261,7 @@ Section heads_section(const Json& results, const std::vector<Candidate>& candida
     choice.options.push_back({one.name, {{std::move(grid), spare, "which heads the other candidates changed"}}});
   }
   return {"heads", "Which heads a candidate changes",
-          "One cell is one head; those that the candidate changes are coloured. Point at one, or go there by the arrow keys, to read what it has.",
+          "One cell is one head; those that the candidate changes are colored. Point at one, or go there by the arrow keys, to read what it has.",
           {{std::move(choice)}}};
 }
 

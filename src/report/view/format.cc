@@ -176,7 +176,7 @@ std::string bytes_text(double bytes) {
 std::string power_of_ten(double value) {
   const long exponent = std::lround(std::log10(value));
   if (exponent < -3 || exponent > 4) return "10" + raised(exponent);
-  return fmt::format("{:g}", std::pow(10.0, exponent));
+  return exponent < 0 ? fmt::format("{:g}", std::pow(10.0, exponent)) : count(std::round(std::pow(10.0, exponent)));
 }
 
 std::string size_from_log10(double log10) {

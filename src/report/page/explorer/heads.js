@@ -80,7 +80,7 @@ function gridControls({layers, lengths, id}, state, changed) {
     state.length = texts.indexOf(text);
     changed();
   });
-  const statistic = choice(id === "head" ? "Colour by" : "Difference of", names, state.layer.name, (name) => {
+  const statistic = choice(id === "head" ? "Color by" : "Difference of", names, state.layer.name, (name) => {
     state.layer = listed[names.indexOf(name)];
     length.querySelector("select").disabled = !varies(state.layer, lengths);
     changed();
