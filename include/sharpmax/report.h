@@ -1,4 +1,4 @@
-// Reports: results of jobs as one self-contained HTML page, and as SVG figures.
+// Reports: results of jobs as one self-contained HTML page, as SVG figures, and as tables.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,12 +10,13 @@
 
 namespace sharpmax {
 
-// Where the page and the figures of results are written; empty: nowhere.
+// Where the page, the figures and the tables of results are written; empty: nowhere.
 struct ReportFiles {
   std::string page;
   std::string figures;  // a directory
+  std::string tables;   // likewise
 
-  bool wanted() const { return !page.empty() || !figures.empty(); }
+  bool wanted() const { return !page.empty() || !figures.empty() || !tables.empty(); }
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
@@ -25,6 +26,9 @@ struct ReportFiles {
     visit(common({"figures", "DIR", "Results",
                   "Directory for the figures of the report, SVG", {}, Field::Kind::output}),
           self.figures);
+    visit(Field{"tables", "DIR", "Results",
+                "Directory for the tables of the report: each as CSV, all in tables.md", {}, Field::Kind::output},
+          self.tables);
   }
 };
 
@@ -43,7 +47,7 @@ struct ReportRequest {
   }
 };
 
-// Reads saved results and writes their page and figures; several results share one page and are compared if they are of one
+// Reads saved results and writes their page, figures and tables; several results share one page and are compared if they are of one
 // kind. Throws Error.
 void write_report(const ReportRequest& request, Listener& listener = nobody());
 
@@ -56,6 +60,14 @@ struct Figure {
   std::string svg;   // a whole document
 };
 std::vector<Figure> report_figures(std::span<const Json> results);
+
+struct ReportTable {
+  std::string name;      // of a file, without its ending
+  std::string title;
+  std::string csv;       // RFC 4180, every digit
+  std::string markdown;  // as the page shows it
+};
+std::vector<ReportTable> report_tables(std::span<const Json> results);
 
 // What is shown of results, as JSON: title, verdict, charts and tables, of which the page is made; several are compared.
 Json report_view(std::span<const Json> results);

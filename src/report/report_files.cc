@@ -70,39 +70,74 @@ bool has_page() noexcept {
   }
 }
 
-void check_results(const Json& results) {
-  view_of(results);
-}
-
-std::vector<Figure> figures_of(const Json& results) { return figures_in(view_of(results)); }
-std::vector<Figure> figures_of(std::span<const Json> results) { return figures_in(compared_view(results)); }
-
 }  // namespace sharpmax::report
 
 namespace sharpmax {
 namespace {
 
-void make_directory(const std::filesystem::path& path) {
+void make_directory(std::string_view field, const std::filesystem::path& path) {
   std::error_code problem;
   std::filesystem::create_directories(path, problem);
   if (problem)
-    throw RequestError(ErrorCode::io, fmt::format("{}: the directory {} could not be made: {}", named("figures"),
+    throw RequestError(ErrorCode::io, fmt::format("{}: the directory {} could not be made: {}", named(field),
                                                   in_quotes(path.string()), problem.message()));
 }
 
-struct Folder {
+struct ToWrite {
   std::filesystem::path path;
-  std::vector<Figure> figures;
+  std::string text;
 };
 
-// Figures of one result are in the directory itself. Of several each has its own in it, beside those that
-// they make together.
-std::vector<Folder> drawn(const std::filesystem::path& directory, std::span<const Json> results) {
-  if (results.size() == 1) return {{directory, report::figures_of(results[0])}};
-  std::vector<Folder> folders{{directory, report::figures_of(results)}};
+// files(view, directory): of one result in the directory itself. Of several each has its own in it, beside what they make
+// together.
+template <class Files>
+std::vector<ToWrite> in_folders(const std::filesystem::path& directory, std::span<const Json> results, const Files& files) {
+  if (results.size() == 1) return files(report::view_of(results[0]), directory);
+  std::vector<ToWrite> all = files(report::compared_view(results), directory);
   for (std::size_t i = 0; i < results.size(); ++i)
-    folders.push_back({directory / std::to_string(i + 1), report::figures_of(results[i])});
-  return folders;
+    for (ToWrite& one : files(report::view_of(results[i]), directory / std::to_string(i + 1))) all.push_back(std::move(one));
+  return all;
+}
+
+std::vector<ToWrite> figure_files(const report::View& view, const std::filesystem::path& directory) {
+  std::vector<ToWrite> files;
+  for (Figure& figure : report::figures_in(view)) files.push_back({directory / (figure.name + ".svg"), std::move(figure.svg)});
+  return files;
+}
+
+constexpr std::string_view kAllTables = "tables.md", kTablesMark = "<!-- tables of sharpmax -->\n";
+
+void gather(std::vector<ReportTable>& tables, const std::vector<report::Item>& items) {
+  for (const report::Item& item : items) {
+    if (const auto* choice = std::get_if<report::Choice>(&item.value))
+      for (const report::Option& option : choice->options) gather(tables, option.items);
+    const auto* table = std::get_if<report::Table>(&item.value);
+    if (!table) continue;
+    const std::string name = report::as_file_name(table->id.empty() ? table->title : table->id);
+    std::string free = name;
+    const auto taken = [&](const ReportTable& one) { return one.name == free; };
+    for (std::size_t k = 2; std::any_of(tables.begin(), tables.end(), taken); ++k) free = name + '-' + std::to_string(k);
+    tables.push_back({std::move(free), table->title, report::as_csv(*table), report::as_markdown(*table)});
+  }
+}
+
+std::vector<ReportTable> tables_in(const report::View& view) {
+  std::vector<ReportTable> tables;
+  for (const report::Section& section : view.sections) gather(tables, section.items);
+  return tables;
+}
+
+std::vector<ToWrite> table_files(const report::View& view, const std::filesystem::path& directory) {
+  std::string all(kTablesMark);
+  all += "\n# " + report::in_markdown(view.title) + "\n";
+  for (const report::Words& sentence : view.verdict) all += "\n" + report::in_markdown(sentence.text()) + "\n";
+  std::vector<ToWrite> files;
+  for (ReportTable& table : tables_in(view)) {
+    all += "\n## " + report::in_markdown(table.title) + "\n\n" + table.markdown;
+    files.push_back({directory / (table.name + ".csv"), std::move(table.csv)});
+  }
+  if (!files.empty()) files.push_back({directory / kAllTables, std::move(all)});
+  return files;
 }
 
 // As a file of them would be read: a value that is not a number is null there, and bytes that are not text are U+FFFD. So
@@ -114,15 +149,12 @@ std::vector<Json> as_saved(std::span<const Json> results) {
   return saved;
 }
 
-void write_figures(const std::vector<Folder>& folders, Listener& listener) {
-  std::size_t written = 0;
-  for (const Folder& folder : folders) {
-    make_directory(folder.path);
-    for (const Figure& figure : folder.figures)
-      write_text(folder.path / (figure.name + ".svg"), figure.svg);
-    written += folder.figures.size();
+void write_all(std::string_view field, const std::vector<ToWrite>& files, std::string_view nothing, Listener& listener) {
+  for (const ToWrite& file : files) {
+    make_directory(field, file.path.parent_path());
+    write_text(file.path, file.text);
   }
-  if (written == 0) listener.narrate(named("figures") + ": these results hold nothing to draw");
+  if (files.empty()) listener.narrate(fmt::format("{}: these results hold {}", named(field), nothing));
 }
 
 void write_page(const std::string& path, std::span<const Json> results, Listener& listener) {
@@ -138,6 +170,18 @@ void declare_figures(CallFiles& call, const std::filesystem::path& directory) {
   for (const std::filesystem::path& file : files_in(directory))
     if (file.extension() == ".svg" && report::is_figure_name(file.stem().string()))
       call.writes(named("figures"), file.string(), figure_kind());
+}
+
+// A table says nothing of where it is from: those beside a tables.md of ours are ours.
+bool is_table(const std::filesystem::path& path) {
+  const std::filesystem::path all = path.parent_path() / kAllTables;
+  return std::filesystem::is_regular_file(all) && head_of(all).starts_with(kTablesMark);
+}
+
+void declare_tables(CallFiles& call, const std::filesystem::path& directory) {
+  for (const std::filesystem::path& file : files_in(directory))
+    if (file.extension() == ".csv" || file.filename() == kAllTables)
+      call.writes(named("tables"), file.string(), {"a table of sharpmax", is_table});
 }
 
 }  // namespace
@@ -161,10 +205,14 @@ void declare_report_files(CallFiles& call, const ReportFiles& files, std::size_t
                          fmt::format("{} is {}; it writes the report, a page, so it must have a name such as report.html",
                                      named("report"), in_quotes(files.page)));
   call.writes(named("report"), files.page, page_kind());
-  if (files.figures.empty()) return;
-  declare_figures(call, files.figures);
-  for (std::size_t i = 0; results > 1 && i < results; ++i)
-    declare_figures(call, std::filesystem::path(files.figures) / std::to_string(i + 1));
+  const auto each_folder = [&](const std::string& directory, const auto& declare) {
+    if (directory.empty()) return;
+    declare(call, directory);
+    for (std::size_t i = 0; results > 1 && i < results; ++i)
+      declare(call, std::filesystem::path(directory) / std::to_string(i + 1));
+  };
+  each_folder(files.figures, declare_figures);
+  each_folder(files.tables, declare_tables);
 }
 
 void check_report_files(const ReportFiles& files) {
@@ -172,20 +220,25 @@ void check_report_files(const ReportFiles& files) {
     report::require_page();
     AtomicFile probe(files.page);
   }
-  if (!files.figures.empty()) {
-    make_directory(files.figures);
-    AtomicFile probe(std::filesystem::path(files.figures) / "figure.svg");
-  }
+  const auto check_folder = [](std::string_view field, const std::string& directory) {
+    if (directory.empty()) return;
+    make_directory(field, directory);
+    AtomicFile probe(std::filesystem::path(directory) / "probe");
+  };
+  check_folder("figures", files.figures);
+  check_folder("tables", files.tables);
 }
 
 // All is made before anything is written: results that are not what they say leave no half of it behind.
 void write_report_files(const ReportFiles& files, std::span<const Json> given, Listener& listener) {
   if (!files.wanted()) return;
   const std::vector<Json> results = as_saved(given);
-  std::vector<Folder> folders;
-  if (!files.figures.empty()) folders = drawn(files.figures, results);
+  std::vector<ToWrite> figures, tables;
+  if (!files.figures.empty()) figures = in_folders(files.figures, results, figure_files);
+  if (!files.tables.empty()) tables = in_folders(files.tables, results, table_files);
   if (!files.page.empty()) write_page(files.page, results, listener);
-  if (!files.figures.empty()) write_figures(folders, listener);
+  if (!files.figures.empty()) write_all("figures", figures, "nothing to draw", listener);
+  if (!files.tables.empty()) write_all("tables", tables, "no table", listener);
 }
 
 std::string report_page(std::span<const Json> results) { return report::results_page(as_saved(results)); }
@@ -216,10 +269,8 @@ std::string head_text(const Json& audit, std::int64_t layer, std::int64_t head, 
   throw Error(ErrorCode::bad_argument, fmt::format("report: the results have no head {}.{}", layer, head));
 }
 
-std::vector<Figure> report_figures(std::span<const Json> results) {
-  const std::vector<Json> saved = as_saved(results);
-  return saved.size() == 1 ? report::figures_of(saved[0]) : report::figures_of(std::span<const Json>(saved));
-}
+std::vector<Figure> report_figures(std::span<const Json> results) { return report::figures_in(view_of(results)); }
+std::vector<ReportTable> report_tables(std::span<const Json> results) { return tables_in(view_of(results)); }
 
 namespace {
 
@@ -234,8 +285,8 @@ Json results_in(const std::string& path) {
 // Told by its file: of several it is not plain which one is wrong.
 void check_results(const std::string& path, const Json& results, const ReportFiles& files) {
   try {
-    report::check_results(results);
-    if (!files.figures.empty()) report::figures_of(results);
+    const report::View view = report::view_of(results);
+    if (!files.figures.empty()) report::figures_in(view);
   } catch (const Error& error) {
     throw Error(ErrorCode::bad_file, fmt::format("{}: {}", in_quotes(path), error.what()));
   }
@@ -247,8 +298,8 @@ void check_request(const ReportRequest& request) {
                        fmt::format("report: no results were given; {} must name a JSON file", operand("results")));
   if (!request.files.wanted())
     throw RequestError(ErrorCode::bad_argument,
-                       fmt::format("report: nothing to write was given; {} must name a file for the page, or {} a directory",
-                                   named("report"), named("figures")));
+                       fmt::format("report: nothing to write was given; {} must name a file for the page, or {} or {} a directory",
+                                   named("report"), named("figures"), named("tables")));
   CallFiles call(request.overwrite);
   for (const std::string& path : request.results) call.reads(operand("results"), path);
   declare_report_files(call, request.files, request.results.size());
@@ -268,6 +319,7 @@ void write_report(const ReportRequest& request, Listener& listener) {
   write_report_files(request.files, results, listener);
   if (!request.files.page.empty()) listener.narrate(fmt::format("report: {}", request.files.page));
   if (!request.files.figures.empty()) listener.narrate(fmt::format("figures: {}", request.files.figures));
+  if (!request.files.tables.empty()) listener.narrate(fmt::format("tables: {}", request.files.tables));
 }
 
 }  // namespace sharpmax

@@ -1,4 +1,5 @@
-// Results of any kind that has a page, as that page and as figures; and both as files, checked before a job and written after it.
+// Results of any kind that has a page, as that page, as figures and as tables; and these as files, checked before a job and written
+// after it.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +29,6 @@ bool is_page(std::string_view beginning) noexcept;
 void require_page();
 bool has_page() noexcept;
 
-// Throws Error{bad_argument} as results_page() does.
-void check_results(const nlohmann::ordered_json& results);
-// Likewise.
-std::vector<Figure> figures_of(const nlohmann::ordered_json& results);
-// Those that several results make together.
-std::vector<Figure> figures_of(std::span<const nlohmann::ordered_json> results);
-
 // The page around its data: made by embed_page.cmake from page/, or no_page.cc if esbuild is not installed.
 struct PageTemplate {
   std::string_view before;   // ends within the element that holds the data
@@ -52,7 +46,7 @@ namespace sharpmax {
 FileKind page_kind();    // a report page of ours
 FileKind figure_kind();  // an SVG file of ours
 
-// The page and the figures of so many results as outputs of a call. Throws Error{bad_argument} for a page
+// Page, figures and tables of so many results as outputs of a call. Throws Error{bad_argument} for a page
 // whose name is that of another kind of file.
 void declare_report_files(CallFiles& call, const ReportFiles& files, std::size_t results = 1);
 
@@ -60,7 +54,7 @@ void declare_report_files(CallFiles& call, const ReportFiles& files, std::size_t
 // Leaves no file behind.
 void check_report_files(const ReportFiles& files);
 
-// Nothing if nothing is asked for. Figures of several results are in a directory for each.
+// Nothing if nothing is asked for. Figures and tables of several results are in a directory for each.
 void write_report_files(const ReportFiles& files, std::span<const Json> results, Listener& listener);
 
 }  // namespace sharpmax

@@ -383,17 +383,22 @@ std::string as_csv(const Table& table) {
   return text;
 }
 
+std::string in_markdown(std::string_view text) {
+  std::string safe;
+  for (const char c : shown(text)) {
+    if (std::string_view("|\\`<*[").find(c) != std::string_view::npos) safe += '\\';
+    safe += c;
+  }
+  return safe;
+}
+
 std::string as_markdown(const Table& table) {
   const auto wanted = [](const Column& column) { return !column.hidden && !column.bar; };
   const auto line = [&](const auto& each) { return "| " + joined(table, " | ", wanted, each) + " |\n"; };
-  const auto safe = [](std::string text) {
-    for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-    return text;
-  };
-  std::string text = line([&](std::size_t k) { return safe(shown(table.columns[k].name)); });
+  std::string text = line([&](std::size_t k) { return in_markdown(table.columns[k].name); });
   text += "|" + joined(table, "|", wanted, [&](std::size_t k) { return std::string(table.columns[k].left() ? "---" : "---:"); }) + "|\n";
   for (const auto& row : table.rows)
-    text += line([&](std::size_t k) { return safe(shown(shown_in(row[k], table.columns[k]))); });
+    text += line([&](std::size_t k) { return in_markdown(shown_in(row[k], table.columns[k])); });
   return text;
 }
 

@@ -45,6 +45,8 @@ std::string shown_in(const Cell& cell, const Column& column);
 // RFC 4180 with every digit of the numbers; text that a spreadsheet would take for a formula gets an apostrophe in front.
 std::string as_csv(const Table& table);
 std::string as_markdown(const Table& table);
+// Text of a result within Markdown: no character of it is markup.
+std::string in_markdown(std::string_view text);
 
 // Words refilled into lines of at most `width` characters, every one but the first indented.
 std::string refilled(std::string_view text, std::size_t width = kScreenWidth, std::size_t indent = 0);
