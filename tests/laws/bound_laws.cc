@@ -5,6 +5,8 @@
 
 #include "job/saved_results.h"
 #include "sharpmax/bound.h"
+#include "sharpmax/report.h"
+#include "support/files.h"
 #include "support/tiny_model.h"
 #include "theory/dispersion.h"
 #include "theory/peak_range.h"
@@ -37,6 +39,23 @@ TEST(BoundLaws, NumbersAreThoseOfTheTheory) {
 TEST(BoundLaws, TheCommandOfAResultAsksForTheSame) {
   const BoundResult result = bound({.spread = 3.0, .n = {16, 1e6}, .normalizer = {"softmax"}, .level = -1.5});
   EXPECT_EQ(result.provenance.command, "sharpmax bound --spread 3 --level=-1.5 --n 16,1000000 --normalizer softmax");
+}
+
+TEST(BoundLaws, FiguresAndTablesInMemoryAreThoseOfTheFiles) {
+  const Folder folder("bound-report");
+  const Json results = to_json(bound({.spread = 3.0, .n = {16, 4096}, .peak = 0.5}));
+  put(folder / "bound.json", results.dump());
+  write_report({.results = {folder / "bound.json"}, .files = {.figures = folder / "f", .tables = folder / "t"}});
+  const auto figures = report_figures({&results, 1});
+  const auto tables = report_tables({&results, 1});
+  ASSERT_EQ(figures.size(), 2u);
+  ASSERT_GE(tables.size(), 2u);
+  for (const Figure& figure : figures) EXPECT_EQ(contents(folder / ("f/" + figure.name + ".svg")), figure.svg);
+  const std::string all = contents(folder / "t/tables.md");
+  for (const ReportTable& table : tables) {
+    EXPECT_EQ(contents(folder / ("t/" + table.name + ".csv")), table.csv);
+    EXPECT_NE(all.find("## " + table.title + "\n\n" + table.markdown), std::string::npos);
+  }
 }
 
 class BoundOfAModel : public testing::Test {

@@ -310,7 +310,8 @@ void compare_audits(View& view, std::span<const Compared> compared) {
   }
   view.verdict.push_back(fmt::format("Blunt heads at {} tokens: {}.", count(n), each));
   view.verdict.push_back(
-      "An audit does not measure the loss: fewer blunt heads may help the model or hurt it. sharpmax perplexity of both says which.");
+      Words("An audit does not measure the loss: fewer blunt heads may help the model or hurt it. Results of ")
+      << code("sharpmax perplexity") << " for each, on the same page, say which.");
   section.items.push_back({std::move(table)});
   view.sections.push_back(std::move(section));
   view.sections.push_back(median_section(audits));

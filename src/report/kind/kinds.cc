@@ -226,7 +226,10 @@ std::string title_of(const std::vector<View>& views) {
   }
   const std::string many = plural(static_cast<double>(views.size()), "result");
   if (!one_kind) return many + " in one page";
-  return one_label ? fmt::format("{}: {} compared", views[0].label, many) : many + " compared";
+  if (!one_label || views[0].label.empty()) return many + " compared";
+  std::string of = views[0].label;
+  if (of.front() >= 'a' && of.front() <= 'z') of.front() = static_cast<char>(of.front() - 'a' + 'A');
+  return fmt::format("{}: {} compared", of, many);
 }
 
 }  // namespace
