@@ -5,11 +5,12 @@
     bench/train/compare.py --quick --threads 1            shorter
     bench/train/compare.py --case recall/n16              only cases whose name has this in it
     bench/train/compare.py --check-only                   compare losses and gradients, time nothing
+    bench/train/compare.py --case lookup --join -o FILE   measure these, and keep the other cases that FILE has
 
 docs/design/benchmarks.md says how it measures; bench/table.py makes the table from the result.
 """
 
-import functools
+import json
 import pathlib
 import sys
 import tempfile
@@ -47,9 +48,16 @@ NORMALIZERS = ("softmax", "entmax15", "entropy_target")
 def parse_arguments():
     parser = comparison.parser_of(__doc__)
     parser.add_argument("--case", default="", help="only cases whose name has this in it")
+    parser.add_argument("--join", action="store_true", help="keep the other cases that the file of --output has")
     arguments = parser.parse_args()
+    if arguments.join and not arguments.output:
+        parser.error("--join needs --output")
     arguments.threads = environment.checked_threads(arguments.threads, parser)
     return arguments
+
+
+def name_of(task, size, normalizer):
+    return f"train/{task}/n{size}/{normalizer}"
 
 
 def start_ours(task, size, batch, normalizer, threads):
@@ -111,7 +119,7 @@ def run_case(task, size, batch, normalizer, threads, effort, check_only, folder)
         length = int(safetensors.numpy.load_file(problem)["tokens.0"].shape[1])
         facts = {"task": task, "n": size, "batch": batch, "normalizer": normalizer, "steps": TIMED_STEPS,
                  "tokens": TIMED_STEPS * batch * length, "length": length}  # fmt: skip
-        case = measure.Case(f"train/{task}/n{size}/{normalizer}", [contender(label) for label in everyone], facts)
+        case = measure.Case(name_of(task, size, normalizer), [contender(label) for label in everyone], facts)
         return measure.run_case(case, effort, None, comparison.say, check_only), skipped
     finally:
         for each in started:
@@ -125,7 +133,7 @@ def run_threads(threads, arguments, folder):
            "cases": [], "skipped_peers": {}}  # fmt: skip
     for task, size, batch in SHAPES:
         for normalizer in NORMALIZERS:
-            if arguments.case in f"train/{task}/n{size}/{normalizer}":
+            if arguments.case in name_of(task, size, normalizer):
                 entry, skipped = run_case(task, size, batch, normalizer, threads, effort, arguments.check_only, folder)
                 run["cases"].append(entry)
                 run["skipped_peers"] |= skipped
@@ -138,12 +146,39 @@ def run_threads(threads, arguments, folder):
     return run
 
 
+def earlier_runs(arguments):
+    """threads -> the run that the output has from before, if it was measured in the same way."""
+    if not (arguments.join and arguments.output.exists()):
+        return {}
+    earlier = json.loads(arguments.output.read_text())
+    if (earlier["schema"], earlier["effort"]) != (SCHEMA, "quick" if arguments.quick else "thorough"):
+        sys.exit(f"bench/train/compare.py: {arguments.output} is of another schema or effort; leave out --join to replace it")
+    return {run["threads"]: run for run in earlier["runs"]}
+
+
+def joined(run, earlier):
+    """The run with the cases that only the earlier one has, in the order of SHAPES."""
+    if earlier["versions"] != run["versions"] or earlier["machine"].get("target") != run["machine"]["target"]:
+        sys.exit("bench/train/compare.py: the earlier cases were measured with other versions; leave out --join to replace them")
+    cases = {case["case"]: case for case in (*earlier["cases"], *run["cases"])}
+    order = [name_of(task, size, normalizer) for task, size, _ in SHAPES for normalizer in NORMALIZERS]
+    return {**run, "cases": [cases[name] for name in order if name in cases], "skipped_peers": earlier["skipped_peers"] | run["skipped_peers"]}
+
+
 def main():
     arguments = parse_arguments()
-    result = comparison.begun(SCHEMA, arguments)
+    result, earlier = comparison.begun(SCHEMA, arguments), earlier_runs(arguments)
+    result["runs"] = [run for threads, run in earlier.items() if threads not in arguments.threads]
+
+    def run(threads):
+        measured = run_threads(threads, arguments, pathlib.Path(folder))
+        return joined(measured, earlier[threads]) if threads in earlier else measured
+
     with tempfile.TemporaryDirectory() as folder:
-        run = functools.partial(run_threads, arguments=arguments, folder=pathlib.Path(folder))
-        return comparison.run_all("bench/train/compare.py", result, arguments, run)
+        code = comparison.run_all("bench/train/compare.py", result, arguments, run)
+    result["runs"].sort(key=lambda run: run["threads"])
+    comparison.save(result, arguments)
+    return code
 
 
 if __name__ == "__main__":

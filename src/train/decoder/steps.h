@@ -10,6 +10,7 @@
 
 #include "base/threads.h"
 #include "learning/kernels.h"
+#include "learning/products.h"
 #include "machine/blas.h"
 
 namespace sharpmax::train {
@@ -24,17 +25,54 @@ void for_blocks(int threads, std::int64_t rows, const Body& body) {
                [&](std::int64_t task, int) { body(task * kBlock, std::min(rows, (task + 1) * kBlock)); });
 }
 
-// c = a b + beta c. Rows of c are cut into about four blocks, or more of 512 rows.
-template <class Real>
-void product(int threads, Matrix<const Real> a, Matrix<const Real> b, Real beta, Matrix<Real> c) {
+// Rows of c are cut into about four blocks, or more of 512 rows: body(first row, count).
+template <class Body>
+void for_row_blocks(int threads, std::int64_t rows, const Body& body) {
   constexpr std::int64_t kLeast = 64, kMost = 512, kBlocks = 4;
-  const std::int64_t block = std::clamp((c.rows + kBlocks - 1) / kBlocks, kLeast, kMost);
-  parallel_for(threads, (c.rows + block - 1) / block, [&](std::int64_t task, int) {
-    const std::int64_t first = task * block, count = std::min(block, c.rows - first);
-    Matrix<const Real> part = a;
+  const std::int64_t block = std::clamp((rows + kBlocks - 1) / kBlocks, kLeast, kMost);
+  parallel_for(threads, (rows + block - 1) / block,
+               [&](std::int64_t task, int) { body(task * block, std::min(block, rows - task * block)); });
+}
+
+inline learning::Operand operand_of(const Matrix<const float>& m) {
+  const auto stride = static_cast<std::size_t>(m.stride);
+  return m.transposed ? learning::Operand{m.data, 1, stride} : learning::Operand{m.data, stride, 1};
+}
+
+// c = a b + beta c, beta 0 or 1. b is packed once for all blocks.
+inline void product(int threads, Matrix<const float> a, Matrix<const float> b, float beta, Matrix<float> c) {
+  constexpr std::int64_t kPanelsOfTask = 4;
+  const auto inner = static_cast<std::size_t>(a.columns), columns = static_cast<std::size_t>(c.columns);
+  const auto panels = static_cast<std::int64_t>(learning::panels_of(columns));
+  static thread_local std::vector<float> packed;
+  packed.resize(std::max(packed.size(), learning::packed_size(inner, columns)));
+  float* const to = packed.data();  // of this thread, not of those that help
+  const learning::Operand right = operand_of(b);
+  parallel_for(threads, (panels + kPanelsOfTask - 1) / kPanelsOfTask, [&](std::int64_t task, int) {
+    const std::int64_t first = task * kPanelsOfTask;
+    learning::pack_panels(right, inner, columns, static_cast<std::size_t>(first),
+                          static_cast<std::size_t>(std::min(panels, first + kPanelsOfTask)), to);
+  });
+  for_row_blocks(threads, c.rows, [&](std::int64_t first, std::int64_t count) {
+    learning::Operand left = operand_of(a);
+    left.data += static_cast<std::size_t>(first) * left.row;
+    learning::multiply_rows({.left = left,
+                             .rows = static_cast<std::size_t>(count),
+                             .inner = inner,
+                             .columns = columns,
+                             .packed = to,
+                             .adds = beta != 0.0f,
+                             .c = c.data + first * c.stride,
+                             .stride = static_cast<std::size_t>(c.stride)});
+  });
+}
+// The same in double, for tests.
+inline void product(int threads, Matrix<const double> a, Matrix<const double> b, double beta, Matrix<double> c) {
+  for_row_blocks(threads, c.rows, [&](std::int64_t first, std::int64_t count) {
+    Matrix<const double> part = a;
     part.rows = count;
     part.data += first * (a.transposed ? 1 : a.stride);
-    gemm(Real{1}, part, b, beta, Matrix<Real>(c.data + first * c.stride, count, c.columns, c.stride));
+    gemm(1.0, part, b, beta, Matrix<double>(c.data + first * c.stride, count, c.columns, c.stride));
   });
 }
 

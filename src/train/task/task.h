@@ -86,12 +86,14 @@ struct Sequence {
 
 inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
 
-// A mixture has several tasks over one vocabulary. Training takes them in turn, and each is tested by itself.
+// A mixture has several tasks over one vocabulary. Training takes them by turns, and each is tested by itself.
 class Task {
  public:
   virtual ~Task() = default;
   virtual std::string_view subtask() const { return ""; }  // name within a mixture
   virtual std::vector<const Task*> subtasks() const { return {this}; }
+  // The task of a training step; progress is the share of the training done.
+  virtual const Task& of_step(std::int64_t, [[maybe_unused]] double progress) const { return *this; }
   virtual TaskShape shape() const = 0;
   virtual std::int64_t smallest_size() const { return 1; }
   virtual std::int64_t largest_size() const { return kAnySize; }  // that the vocabulary can fill
@@ -118,12 +120,6 @@ class Task {
 inline std::string key_or_value(std::int64_t token, const TaskSettings& settings) {
   if (token < settings.keys) return std::string("k").append(std::to_string(token));
   return token < settings.keys + settings.values ? std::string("v").append(std::to_string(token - settings.keys)) : "|";
-}
-
-// The task of a training step.
-inline const Task& task_of_step(const Task& task, std::int64_t step) {
-  const std::vector<const Task*> all = task.subtasks();
-  return *all[static_cast<std::size_t>(step) % all.size()];
 }
 
 // A task with a name, and how it is trained and tested if nobody says otherwise.

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 
 #include "base/numbers.h"
 #include "normalizer/of_head.h"
+#include "sharpmax/attention.h"
 #include "train/testing/evaluation.h"
 
 namespace sharpmax::train {
@@ -11,11 +13,25 @@ namespace {
 constexpr std::uint64_t kChoiceSeed = 0xc401ce;
 constexpr std::int64_t kChoiceAnswers = 512;  // per size and subtask, at least
 constexpr std::int64_t kChoiceRounds = 3;     // over all heads, at most
-// A head's normalizer is changed if the loss falls by more than this share of itself: rounding does not choose.
+// A head's normalizer is changed if the cost falls by more than this share of itself: rounding does not choose.
 constexpr double kFall = 1e-3;
+
+// What the loss must fall by for a normalizer that does not hold its peak, if all heads have one. Sizes to choose by are
+// small, and there such a normalizer looks as good as any.
+constexpr double kForFallingPeak = 0.05;
+
+// Whether a key 8 nats ahead of 65,535 others keeps most of the weight.
+bool holds_peak(const AnyNormalizer& normalizer) {
+  constexpr std::int64_t kKeys = 1 << 16;
+  std::vector<double> scores(to_size(kKeys), 0.0), weights(scores.size());
+  scores[0] = 8.0;
+  normalize(std::span<const double>(scores), normalizer, std::span<double>(weights));
+  return weights[0] > 0.5;
+}
 
 struct Outcome {
   double loss = 0.0, accuracy = 0.0;  // means over subtasks and sizes
+  double cost = 0.0;                  // what the choice goes by: the loss, and kForFallingPeak per head that does not hold
 };
 
 class Choice {
@@ -25,6 +41,9 @@ class Choice {
     for (const Task* task : r_.task->subtasks())
       for (const std::int64_t size : r_.sizes) draw(*task, size);
     for (const std::string& text : r_.candidates) candidates_.push_back(AnyNormalizer::parse(text));
+    for (const AnyNormalizer& candidate : candidates_) remember(candidate);
+    for (const LayerRule& layer : table_of_own())
+      for (const AnyNormalizer& normalizer : layer) remember(normalizer);
   }
 
   ChosenTable table() {
@@ -64,6 +83,15 @@ class Choice {
     answers_ += count * asked;
   }
 
+  void remember(const AnyNormalizer& normalizer) { holds_.try_emplace(normalizer.text(), holds_peak(normalizer)); }
+
+  double share_of_falling(const TableRule& rule) const {
+    std::int64_t falling = 0, all = 0;
+    for (const LayerRule& layer : std::span(rule).subspan(to_size(r_.decoder.local_layers)))
+      for (const AnyNormalizer& normalizer : layer) falling += holds_.at(normalizer.text()) ? 0 : 1, ++all;
+    return static_cast<double>(falling) / static_cast<double>(all);
+  }
+
   TableRule table_of_own() const {
     TableRule rule(to_size(r_.decoder.layers));
     for (std::size_t layer = 0; layer < rule.size(); ++layer)
@@ -81,6 +109,8 @@ class Choice {
         outcomes[i].loss += share * answers.loss;
         outcomes[i].accuracy += share * static_cast<double>(right) / static_cast<double>(answers.right.size());
       });
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      outcomes[i].cost = outcomes[i].loss + kForFallingPeak * share_of_falling(rules[i]);
     trials_ += static_cast<std::int64_t>(rules.size());
     if (r_.progress) r_.progress(trials_);
     return outcomes;
@@ -88,7 +118,7 @@ class Choice {
 
   static std::size_t best(const std::vector<Outcome>& outcomes) {
     const auto least = std::min_element(outcomes.begin(), outcomes.end(),
-                                        [](const Outcome& a, const Outcome& b) { return a.loss < b.loss; });
+                                        [](const Outcome& a, const Outcome& b) { return a.cost < b.cost; });
     return to_size(least - outcomes.begin());
   }
 
@@ -106,7 +136,7 @@ class Choice {
     if (rules.empty()) return false;
     const std::vector<Outcome> outcomes = tried(rules);
     const std::size_t found = best(outcomes);
-    if (!(outcomes[found].loss < now_.loss * (1.0 - kFall))) return false;
+    if (!(outcomes[found].cost < now_.cost * (1.0 - kFall))) return false;
     rule_ = rules[found], now_ = outcomes[found];
     return true;
   }
@@ -116,6 +146,7 @@ class Choice {
   Decoder<float> decoder_;
   std::vector<Batch> batches_;
   std::vector<AnyNormalizer> candidates_;
+  std::map<std::string, bool> holds_;  // by text
   TableRule rule_;
   Outcome now_;
   std::int64_t answers_ = 0, trials_ = 0;

@@ -153,7 +153,8 @@ void Trainer::check(const StepReport& report) const {
 }
 
 StepReport Trainer::step() {
-  const Task& task = task_of_step(*task_, state_.step);
+  const double progress = static_cast<double>(state_.step) / static_cast<double>(course_.steps());
+  const Task& task = task_->of_step(state_.step, progress);
   const std::int64_t size = size_of_step(task, plan_.task, plan_.seed, state_.step);
   draw_batch(task,
              {.seed = plan_.seed,
@@ -161,7 +162,7 @@ StepReport Trainer::step() {
               .step = state_.step,
               .count = plan_.optimizer.batch,
               .size = size,
-              .progress = static_cast<double>(state_.step) / static_cast<double>(course_.steps())},
+              .progress = progress},
              batch_);
   StepReport report{decoder_.learn(state_.parameters, normalizers_, batch_, gradient_, d_rule_)};
   report.gradient_norm = std::sqrt(squares_of_gradient());

@@ -120,18 +120,53 @@ class MixedRecall : public Mixture {
 };
 
 // Max retrieval: the value of the item with the highest rank. No other item has that rank, however many there are.
+//
+// A test asks once, after all items. Training asks after every second item for the best so far, of which most ranks are near
+// others: otherwise a sequence has one answer, where those of the other tasks have sixteen, and few of them are hard.
 class MixedMost : public Mixture {
  public:
   using Mixture::Mixture;
   std::string_view subtask() const override { return "most"; }
-  std::vector<std::int64_t> places(std::int64_t n, Asking) const override { return {n}; }
-  void draw(std::int64_t n, Asking, Draw& draw, const Sequence& out) const override {
+  std::vector<std::int64_t> places(std::int64_t n, Asking asking) const override {
+    if (asking == Asking::test) return {n};
+    std::vector<std::int64_t> all = questions_from(kItemsPerQuestion, n / kItemsPerQuestion, kItemsPerQuestion + 1);
+    if (n % kItemsPerQuestion > 0) all.push_back(n + n / kItemsPerQuestion);
+    return all;
+  }
+  void draw(std::int64_t n, Asking asking, Draw& draw, const Sequence& out) const override {
+    if (asking == Asking::test)
+      draw_test(n, draw, out);
+    else
+      draw_training(n, draw, out);
+  }
+
+ private:
+  static constexpr std::int64_t kItemsPerQuestion = 2;
+
+  void draw_test(std::int64_t n, Draw& draw, const Sequence& out) const {
     const std::int32_t highest = 1 + draw.below(s_.values - 1), right = draw.below(n);
     for (std::int64_t i = 0; i < n; ++i)
       put(out, i, w_.rank(i == right ? highest : draw.below(highest)), w_.value(draw.below(s_.values)));
-    put(out, n, w_.mark(Words::bar), w_.mark(Words::ask_most));
-    out.answers[0] = out.tokens[2 * to_size(right) + 1] - w_.value(0);
-    out.right[0] = right;
+    ask(out, n, 0, right);
+  }
+  // Ranks of a window of random width; the best so far is always one item alone.
+  void draw_training(std::int64_t n, Draw& draw, const Sequence& out) const {
+    const std::int32_t width = 2 + draw.below(s_.values - 1), low = draw.below(s_.values - width + 1);
+    std::int32_t best = -1, right = 0;
+    std::int64_t place = 0;
+    std::size_t asked = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::int32_t rank = low + draw.below(width);
+      while (rank == best) rank = low + draw.below(width);
+      if (rank > best) best = rank, right = static_cast<std::int32_t>(place);
+      put(out, place++, w_.rank(rank), w_.value(draw.below(s_.values)));
+      if ((i + 1) % kItemsPerQuestion == 0 || i + 1 == n) ask(out, place++, asked++, right);
+    }
+  }
+  void ask(const Sequence& out, std::int64_t place, std::size_t question, std::int32_t right) const {
+    put(out, place, w_.mark(Words::bar), w_.mark(Words::ask_most));
+    out.answers[question] = out.tokens[2 * to_size(right) + 1] - w_.value(0);
+    out.right[question] = right;
   }
 };
 
@@ -142,8 +177,15 @@ class Mixed : public MixedRecall {
       : MixedRecall(settings), lookup_(settings), member_(settings), recall_(settings), most_(settings) {}
   std::string_view subtask() const override { return ""; }
   std::vector<const Task*> subtasks() const override { return {&lookup_, &member_, &recall_, &most_}; }
+  // Member comes last: it is learned only once keys find each other, and it teaches to look at nothing before that.
+  const Task& of_step(std::int64_t step, double progress) const override {
+    const Task* const first[] = {&lookup_, &recall_, &most_};
+    const Task* const all[] = {&member_, &lookup_, &member_, &recall_, &most_, &member_, &most_, &recall_};
+    return progress < kFirstMember ? *first[step % std::ssize(first)] : *all[step % std::ssize(all)];
+  }
 
  private:
+  static constexpr double kFirstMember = 0.15;
   MixedLookup lookup_;
   MixedMember member_;
   MixedRecall recall_;
