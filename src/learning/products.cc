@@ -38,6 +38,45 @@ float* place_of(float* packed, std::size_t block, std::size_t depth, std::size_t
   return packed + block * kDepth * panels * kPanel + panel * depth * kPanel;
 }
 
+using Four = hn::CappedTag<float, 4>;
+
+// to[k][j] = from[j][k] for 4 x 4 elements.
+HWY_INLINE void TurnFour(const float* HWY_RESTRICT from, std::size_t from_stride, float* HWY_RESTRICT to, std::size_t to_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t j = 0; j < 4; ++j)
+    for (std::size_t k = 0; k < 4; ++k) to[k * to_stride + j] = from[j * from_stride + k];
+#else
+  const Four d;
+  const hn::RepartitionToWide<Four> wide;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + from_stride), c = hn::LoadU(d, from + 2 * from_stride),
+             e = hn::LoadU(d, from + 3 * from_stride);
+  const auto low_ab = hn::BitCast(wide, hn::InterleaveLower(d, a, b)), low_ce = hn::BitCast(wide, hn::InterleaveLower(d, c, e));
+  const auto high_ab = hn::BitCast(wide, hn::InterleaveUpper(d, a, b)), high_ce = hn::BitCast(wide, hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, low_ab, low_ce)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, low_ab, low_ce)), d, to + to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, high_ab, high_ce)), d, to + 2 * to_stride);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, high_ab, high_ce)), d, to + 3 * to_stride);
+#endif
+}
+
+// A panel of `depth` rows out of memory that holds columns.
+void TurnPanel(const float* from, std::size_t from_stride, std::size_t count, std::size_t depth, float* to) {
+  const std::size_t whole_columns = count / 4 * 4, whole_depth = depth / 4 * 4;
+  for (std::size_t j = 0; j < whole_columns; j += 4)
+    for (std::size_t k = 0; k < whole_depth; k += 4) TurnFour(from + j * from_stride + k, from_stride, to + k * kPanel + j, kPanel);
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t k = j < whole_columns ? whole_depth : 0; k < depth; ++k) to[k * kPanel + j] = from[j * from_stride + k];
+}
+
+// memcpy of a length that the compiler knows, if all are there.
+template <std::size_t kAll>
+HWY_INLINE void copy_upto(const float* from, std::size_t count, float* to) {
+  if (count == kAll)
+    std::memcpy(to, from, kAll * sizeof(float));
+  else
+    std::memcpy(to, from, count * sizeof(float));
+}
+
 void PackPanels(const Operand& right, std::size_t inner, std::size_t columns, std::size_t first, std::size_t end, float* packed) {
   const std::size_t panels = PanelsOf(columns);
   for (std::size_t begin = 0; begin < inner; begin += kDepth) {
@@ -48,10 +87,9 @@ void PackPanels(const Operand& right, std::size_t inner, std::size_t columns, st
       const float* const from = right.data + begin * right.row + column * right.column;
       if (count < kPanel) std::memset(to, 0, depth * kPanel * sizeof(float));
       if (right.column == 1) {
-        for (std::size_t k = 0; k < depth; ++k) std::memcpy(to + k * kPanel, from + k * right.row, count * sizeof(float));
+        for (std::size_t k = 0; k < depth; ++k) copy_upto<kPanel>(from + k * right.row, count, to + k * kPanel);
       } else {
-        for (std::size_t j = 0; j < count; ++j)
-          for (std::size_t k = 0; k < depth; ++k) to[k * kPanel + j] = from[j * right.column + k];
+        TurnPanel(from, right.column, count, depth, to);
       }
     }
   }
@@ -121,7 +159,7 @@ HWY_NOINLINE void SomeRows(std::size_t rows, const Operand& a, const float* b, s
 void PackStrips(const Operand& left, std::size_t rows, std::size_t depth, float* strips) {
   for (std::size_t r = 0; r < rows; r += kRows) {
     const std::size_t count = std::min(kRows, rows - r);
-    for (std::size_t k = 0; k < depth; ++k) std::memcpy(strips + k * kRows, left.data + r + k * left.column, count * sizeof(float));
+    for (std::size_t k = 0; k < depth; ++k) copy_upto<kRows>(left.data + r + k * left.column, count, strips + k * kRows);
     strips += depth * kRows;
   }
 }
