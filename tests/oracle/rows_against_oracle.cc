@@ -2,7 +2,9 @@
 // against the specification in double, within derived bounds (support/row_bounds.h).
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "attention/rows/row.h"
 #include "sharpmax/machine.h"
@@ -308,6 +310,61 @@ TEST_P(RowsAgainstOracle, OneBadScorePoisonsTheRow) {
       }
     }
   }
+}
+
+// What resolve_rows hands out, row by row.
+struct Handed final : RowSink {
+  void take(std::size_t row, const RowOutcome& outcome) override {
+    EXPECT_EQ(row, scales.size());
+    scales.push_back(outcome.scale);
+    temperatures.push_back(outcome.facts.temperature);
+    entropies.push_back(outcome.entropy);
+  }
+  std::vector<float> scales;
+  std::vector<double> temperatures, entropies;
+};
+
+template <class Number>
+bool same_bits(const std::vector<Number>& a, const std::vector<Number>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Number)) == 0;
+}
+
+TEST_P(RowsAgainstOracle, RowsTogetherHaveTheBitsThatEachHasAlone) {
+  const AnyNormalizer normalizer = AnyNormalizer::parse(GetParam().text);
+  constexpr std::size_t kRows = 37, kLongest = 700;
+  for_each_seed(5, [&](Random& random) {
+    std::vector<Row> scores;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto mask = static_cast<Mask>(random.size(0, 4));
+      Row row = make_scores(random, random.size(1, kLongest), std::pow(10.0, random.uniform() * 4 - 2), mask, normalizer);
+      if (r % 5 == 1) std::fill(row.begin(), row.end(), 1.25);  // ties
+      if (r % 9 == 4) row[row.size() / 2] = std::numeric_limits<double>::quiet_NaN();
+      scores.push_back(std::move(row));
+    }
+    for_each_target([&](const std::string& target) {
+      SCOPED_TRACE(target);
+      RowWorkspace workspace(kLongest + 2 * vector_lanes());
+      std::vector<KernelRow> alone, together;
+      std::vector<RowTask> tasks(kRows, RowTask{.normalizer = &normalizer});
+      std::vector<ScoreRow> views;
+      for (const Row& row : scores) {
+        alone.emplace_back(row, Arrangement::tiles);
+        together.emplace_back(row, Arrangement::tiles);
+      }
+      Handed one_by_one, at_once;
+      Outcome found;
+      for (std::size_t r = 0; r < kRows; ++r) {
+        resolve_row(tasks[r], kEverything, alone[r].view(), workspace, found.outcome);
+        one_by_one.take(r, found.outcome);
+        views.push_back(together[r].view());
+      }
+      resolve_rows(tasks, kEverything, views, workspace, found.outcome, at_once);
+      EXPECT_TRUE(same_bits(one_by_one.scales, at_once.scales));
+      EXPECT_TRUE(same_bits(one_by_one.temperatures, at_once.temperatures));
+      EXPECT_TRUE(same_bits(one_by_one.entropies, at_once.entropies));
+      for (std::size_t r = 0; r < kRows; ++r) EXPECT_TRUE(same_bits(alone[r].data, together[r].data)) << "row " << r;
+    });
+  });
 }
 
 // Each breaks off 1.5e-8 of the stick, less than float can take from 1; together they take 1.5 % of it.

@@ -27,7 +27,7 @@ struct ExponentialSums {
 };
 
 enum class Moment { no, yes };
-enum class Store { no, yes };
+enum class Store { no, yes, kept };  // kept: what is stored over goes elsewhere
 
 template <Moment kMoment, Store kStore>
 HWY_NOINLINE inline ExponentialSums sweep(const ScoreRow& row, float max, double beta) {

@@ -18,6 +18,7 @@
 #include "attention/rows/row.h"
 #include "attention/rows/scan-inl.h"
 #include "attention/rows/specification-inl.h"
+#include "attention/rows/temperature_group-inl.h"
 #include "attention/rows/temperature_search-inl.h"
 #include "attention/rows/threshold-inl.h"
 #include "attention/rows/top-inl.h"
@@ -65,7 +66,7 @@ HWY_INLINE HWY_MAYBE_UNUSED Order order_of(const Rule& rule) {
   }
 }
 
-HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_by_kind(const RowCall& call) {
+HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_by_kind(const RowCall& call, const TargetStart& start) {
   const Rule& rule = call.rule;
   const auto exponential_at = [&](double beta) HWY_ATTR {
     if (!(beta > 0.0)) return Weighed::not_here;
@@ -78,7 +79,7 @@ HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_by_kind(const RowCall& call) {
       return weigh_surveyed(call);
     case RuleKind::entropy_target:
     case RuleKind::peak_target:
-      return weigh_to_target(call);
+      return weigh_to_target(call, start);
     case RuleKind::top_k:
       if (!(rule.beta > 0.0)) return Weighed::not_here;
       keep_largest(call.row, static_cast<std::size_t>(std::min(rule.target, call.keys)), call.workspace);
@@ -134,29 +135,77 @@ HWY_INLINE HWY_MAYBE_UNUSED void record_weights(const RowCall& call, Order order
   record_top_weights(call);
 }
 
-HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
-                                    RowWorkspace& workspace, RowOutcome& out) {
-  leave_without_statistics(wishes, 0.0, out);
+// The maxima of a row, and its rule if they are finite.
+HWY_INLINE HWY_MAYBE_UNUSED OpenedRow open_row(const RowTask& task, const RowWishes& wishes, const ScoreRow& row) {
   const bool needs_least = wishes.spread || !wishes.gaps.empty();
-  const auto [max, few_above, some_above, least] =
-      needs_least ? maxima_of<Least::yes>(row) : maxima_of<Least::no>(row);
+  OpenedRow opened;
+  opened.maxima = needs_least ? maxima_of<Least::yes>(row) : maxima_of<Least::no>(row);
+  if (!(std::abs(opened.maxima.largest) < kInfinity)) return opened;
+  opened.keys = static_cast<double>(task.keys >= 0 ? task.keys : count_keys(row));
+  const HeadParameters parameters(task.normalizer->parameters(), task.head);
+  opened.rule = task.normalizer->definition().rule(parameters, opened.keys);
+  return opened;
+}
+
+HWY_NOINLINE inline void close_row(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
+                                   RowWorkspace& workspace, RowOutcome& out, const OpenedRow& opened,
+                                   const TargetStart& start) {
+  leave_without_statistics(wishes, 0.0, out);
+  const auto [max, few_above, some_above, least] = opened.maxima;
   if (!(max > -kInfinity) && !has_nan(row)) {
     fill(row, 0.0f);
     out.facts.log_partition = -std::numeric_limits<double>::infinity();
     return;
   }
   if (!(std::abs(max) < kInfinity)) return leave_without_statistics(wishes, kNoValue, out);
-  const double keys = static_cast<double>(task.keys >= 0 ? task.keys : count_keys(row));
-  const HeadParameters parameters(task.normalizer->parameters(), task.head);
-  const Rule rule = task.normalizer->definition().rule(parameters, keys);
-  const RowCall call{task, wishes, row, rule, max, few_above, some_above, least, keys, workspace, out};
-  const Order order = order_of(rule);
+  const RowCall call{task, wishes, row, opened.rule, max, few_above, some_above, least, opened.keys, workspace, out};
+  const Order order = order_of(opened.rule);
   record_scores(call, order);
-  Weighed weighed = weigh_by_kind(call);
+  Weighed weighed = weigh_by_kind(call, start);
   const bool by_specification = weighed == Weighed::not_here;
   if (by_specification) weighed = weigh_by_specification(call);
   if (weighed == Weighed::poisoned) return leave_without_statistics(wishes, kNoValue, out);
   record_weights(call, order, by_specification);
+}
+
+// A row with a target, already opened, and those behind it, at most a group: opened together, so that they are searched
+// together. take(i) after row i. Returns how many there were.
+template <class Take>
+HWY_NOINLINE std::size_t resolve_group(std::span<const RowTask> tasks, const RowWishes& wishes,
+                                       std::span<const ScoreRow> rows, RowWorkspace& workspace, RowOutcome& out,
+                                       const OpenedRow& first, const Take& take) {
+  const std::size_t count = std::min(rows.size(), kGroupRows);
+  OpenedRow opened[kGroupRows];
+  TargetStart starts[kGroupRows];
+  opened[0] = first;
+  for (std::size_t i = 1; i < count; ++i) opened[i] = open_row(tasks[i], wishes, rows[i]);
+  start_targets(rows.first(count), opened, first.rule.kind, workspace, starts);
+  for (std::size_t i = 0; i < count; ++i) {
+    close_row(tasks[i], wishes, rows[i], workspace, out, opened[i], starts[i]);
+    take(i);
+  }
+  return count;
+}
+
+// As resolve_rows in row.h.
+template <class Take>
+HWY_INLINE void ResolveRows(std::span<const RowTask> tasks, const RowWishes& wishes, std::span<const ScoreRow> rows,
+                            RowWorkspace& workspace, RowOutcome& out, const Take& take) {
+  for (std::size_t i = 0; i < rows.size();) {
+    const OpenedRow opened = open_row(tasks[i], wishes, rows[i]);
+    if (has_target(opened.rule)) {
+      i += resolve_group(tasks.subspan(i), wishes, rows.subspan(i), workspace, out, opened,
+                         [&](std::size_t row) { take(i + row); });
+    } else {
+      close_row(tasks[i], wishes, rows[i], workspace, out, opened, {});
+      take(i++);
+    }
+  }
+}
+
+HWY_NOINLINE inline void ResolveRow(const RowTask& task, const RowWishes& wishes, const ScoreRow& row,
+                                    RowWorkspace& workspace, RowOutcome& out) {
+  ResolveRows({&task, 1}, wishes, {&row, 1}, workspace, out, [](std::size_t) {});
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -93,8 +93,9 @@ struct RowWorkspace {
       : capacity_(longest + kSlack),
         candidates_(hwy::AllocateAligned<float>(2 * capacity_)),
         ranked_(hwy::AllocateAligned<RankedKey>(2 * capacity_)),
-        doubles_(hwy::AllocateAligned<double>(4 * capacity_)) {
-    if (candidates_ == nullptr || ranked_ == nullptr || doubles_ == nullptr) throw std::bad_alloc();
+        doubles_(hwy::AllocateAligned<double>(4 * capacity_)),
+        group_(hwy::AllocateAligned<float>((kMostGroupRows + 1) * kMostCandidates + kSlack)) {
+    if (candidates_ == nullptr || ranked_ == nullptr || doubles_ == nullptr || group_ == nullptr) throw std::bad_alloc();
   }
 
   std::size_t capacity() const noexcept { return capacity_; }
@@ -103,6 +104,11 @@ struct RowWorkspace {
   float* candidates() noexcept { return candidates_.get(); }
   // A copy of the scores, where the backward needs them after they have become weights.
   float* scores() noexcept { return candidates_.get() + capacity_; }
+
+  // Candidates of rows that are searched together, [key][row], and those of one of them.
+  static constexpr std::size_t kMostGroupRows = 16, kMostCandidates = 256;
+  float* group_gaps() noexcept { return group_.get(); }
+  float* group_line() noexcept { return group_.get() + kMostGroupRows * kMostCandidates; }
 
   RankedKey* ranked() noexcept { return ranked_.get(); }
 
@@ -118,6 +124,7 @@ struct RowWorkspace {
   hwy::AlignedFreeUniquePtr<float[]> candidates_;
   hwy::AlignedFreeUniquePtr<RankedKey[]> ranked_;
   hwy::AlignedFreeUniquePtr<double[]> doubles_;
+  hwy::AlignedFreeUniquePtr<float[]> group_;
 };
 
 // Everything a kernel needs to weigh one row whose rule and maximum are known.

@@ -27,10 +27,7 @@ void DispatchedBackwardRow(const RowTask& task, const ScoreRow& scores, const Sc
 
 void DispatchedResolveRows(std::span<const RowTask> tasks, const RowWishes& wishes, std::span<const ScoreRow> rows,
                            RowWorkspace& workspace, RowOutcome& outcome, RowSink& sink) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ResolveRow(tasks[i], wishes, rows[i], workspace, outcome);
-    sink.take(i, outcome);
-  }
+  ResolveRows(tasks, wishes, rows, workspace, outcome, [&](std::size_t i) { sink.take(i, outcome); });
 }
 
 void DispatchedBackwardRows(std::span<const RowTask> tasks, std::span<const ScoreRow> scores,

@@ -3,7 +3,7 @@
 // A row's entropy and tail only grow when lighter keys are added (a key lighter than all k others has
 // p <= 1 / (k + 1), so it adds p ln(1/p) >= p ln k, more than it takes away). So the root over the heaviest
 // keys alone, the candidates, is a lower bound of the row's, and nearly the row's own. It costs little to
-// find; one sweep over the whole row at that temperature and one Newton step from there lead to the
+// find; one sweep over the whole row at that temperature and one step of Halley's from there lead to the
 // temperature at which the row is weighed, and the sweep that weighs it checks that it is sharp enough.
 // Should it not be, the scores are put back and the whole row is searched.
 //
@@ -40,6 +40,7 @@ struct TemperatureSurvey {
   double tail = 0.0;    // sum of exp(beta g)
   double moment = 0.0;  // sum of exp(beta g) g
   double square = 0.0;  // sum of exp(beta g) g^2
+  double cube = 0.0;    // sum of exp(beta g) g^3
 
   double sum() const { return ties + tail; }
   double entropy() const { return std::log1p((ties - 1.0) + tail) - beta * moment / sum(); }
@@ -47,55 +48,69 @@ struct TemperatureSurvey {
     const double mean = moment / sum();
     return square / sum() - mean * mean;
   }
+  double third_moment() const {  // about their mean
+    const double mean = moment / sum();
+    return cube / sum() - mean * (3.0 * square / sum() - 2.0 * mean * mean);
+  }
 };
 
-// The row is scores with top = m, or candidates, which are gaps already, with top = 0.
+// The row is scores with top = m, or candidates, which are gaps already, with top = 0. `copy`: what was stored over.
 template <Store kStore>
-HWY_NOINLINE inline TemperatureSurvey survey_at(const ScoreRow& row, float top, double ties, double beta) {
+HWY_NOINLINE inline TemperatureSurvey survey_at(const ScoreRow& row, float top, double ties, double beta,
+                                                float* copy = nullptr) {
   const FloatTag d;
   const Exponential exponential(beta);
   const Floats largest_score = Splat(top), zero = hn::Zero(d);
   const Floats lowest = Splat(std::numeric_limits<float>::lowest());
-  RowSum tail, moment, square;
+  RowSum tail, moment, square, cube;
   walk(
       row,
-      [&](std::size_t k, float* data, std::size_t) SHARPMAX_PASS {
-        const Floats gap = hn::Sub(hn::LoadU(d, data), largest_score);
+      [&](std::size_t k, float* data, std::size_t index) SHARPMAX_PASS {
+        const Floats score = hn::LoadU(d, data);
+        const Floats gap = hn::Sub(score, largest_score);
         const Floats weight = exponential(gap);
         if constexpr (kStore == Store::yes) hn::StoreU(weight, d, data);
+        if constexpr (kStore == Store::kept) {
+          hn::StoreU(score, d, copy + index);
+          hn::StoreU(weight, d, data);
+        }
         const Floats finite_gap = hn::Max(lowest, gap);
         const Floats product = hn::Mul(weight, finite_gap);
         tail.add(k, hn::IfThenZeroElse(hn::Eq(gap, zero), weight));
         moment.add(k, product);
-        if constexpr (kStore == Store::no) square.add_product(k, product, finite_gap);
+        if constexpr (kStore == Store::no) {
+          const Floats twice = hn::Mul(product, finite_gap);
+          square.add(k, twice);
+          cube.add_product(k, twice, finite_gap);
+        }
       },
       [&]() SHARPMAX_PASS {
         tail.fold();
         moment.fold();
-        square.fold();
+        if constexpr (kStore == Store::no) {
+          square.fold();
+          cube.fold();
+        }
       });
-  return {beta, ties, tail.value(), moment.value(), square.value()};
+  if constexpr (kStore != Store::no) return {beta, ties, tail.value(), moment.value()};
+  return {beta, ties, tail.value(), moment.value(), square.value(), cube.value()};
 }
 
-// Gaps of the keys with scores of at least `limit` into workspace.candidates(), padded with -inf to whole
-// vectors; and all scores into workspace.scores().
-HWY_INLINE HWY_MAYBE_UNUSED ScoreRow collect_heaviest(const RowCall& call, float limit) {
+// Gaps of the keys with scores of at least `limit` to `to`, padded with -inf to whole vectors, and how many. At most
+// `most` and a vector are written; a larger count says that there are more.
+HWY_INLINE HWY_MAYBE_UNUSED std::size_t collect_heaviest(const ScoreRow& row, float max, float limit, std::size_t most,
+                                                         float* to) {
   const FloatTag d;
-  const std::size_t n = hn::Lanes(d);
-  float* const to = call.workspace.candidates();
-  float* const copy = call.workspace.scores();
-  const Floats top = Splat(call.max), least = Splat(std::min(limit, call.max));
+  const Floats top = Splat(max), least = Splat(std::min(limit, max));
   std::size_t count = 0;
-  walk(call.row, [&](std::size_t, const float* data, std::size_t index) SHARPMAX_PASS {
+  walk(row, [&](std::size_t, const float* data, std::size_t) SHARPMAX_PASS {
     const Floats e = hn::LoadU(d, data);
-    hn::StoreU(e, d, copy + index);
     const auto keep = hn::Ge(e, least);
-    hn::StoreU(hn::Compress(hn::Sub(e, top), keep), d, to + count);
+    hn::StoreU(hn::Compress(hn::Sub(e, top), keep), d, to + std::min(count, most));
     count += hn::CountTrue(d, keep);
   });
-  hn::StoreU(Splat(-kInfinity), d, to + count);
-  const std::size_t whole = (count + n - 1) / n * n;
-  return {.data = to, .chunks = 1, .stride = whole, .lanes = whole};
+  hn::StoreU(Splat(-kInfinity), d, to + std::min(count, most));
+  return count;
 }
 
 // What is asked of a row: a function of its survey that falls through 0 at the target as beta grows.
@@ -120,6 +135,10 @@ class TemperatureTarget {
   double value(const TemperatureSurvey& s) const { return entropy_ ? s.entropy() : (s.ties - 1.0) + s.tail; }
   // Of the value by beta.
   double slope(const TemperatureSurvey& s) const { return entropy_ ? -s.beta * s.variance() : s.moment; }
+  // Of the slope by beta.
+  double bend(const TemperatureSurvey& s) const {
+    return entropy_ ? -s.variance() - s.beta * s.third_moment() : s.square;
+  }
   double bound() const { return bound_; }
   // Whether a few dozen keys tell nearly all about a row that has reached it.
   bool sharp() const { return bound_ < (entropy_ ? 1.2 : 0.5); }
@@ -135,14 +154,21 @@ class TemperatureTarget {
   double bound_;
 };
 
-// Where ln value was seen, and its slope there.
+// Where ln value was seen, and its slope there and how that changes.
 struct TemperaturePoint {
-  double beta = 1.0, height = 0.0, slope = 0.0;
+  double beta = 1.0, height = 0.0, slope = 0.0, bend = 0.0;
+
+  // The root nearby, by Halley's step.
+  double step_to(double aim) const {
+    const double over = height - aim;
+    return beta - over / (slope - 0.5 * over * bend / slope);
+  }
 };
 HWY_INLINE HWY_MAYBE_UNUSED TemperaturePoint point_of(const TemperatureTarget& target,
                                                       const TemperatureSurvey& at) {
   const double value = target.value(at);
-  return {at.beta, std::log(value / target.bound()), target.slope(at) / value};
+  const double slope = target.slope(at) / value;
+  return {at.beta, std::log(value / target.bound()), slope, target.bend(at) / value - slope * slope};
 }
 
 // The temperature at which the cubic through two points, as a function of the height, is at `aim`.
@@ -219,48 +245,96 @@ HWY_NOINLINE inline Weighed weigh_by_full_search(const RowCall& call, const Temp
   return leave_weighed(call, survey_at<Store::yes>(call.row, call.max, at.ties, beta));
 }
 
-// One Newton step from `at`, close to the root, and the sweep that weighs; `plain` is far from sharp.
-HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_from_nearby(const RowCall& call, const TemperatureTarget& target,
-                                                      const TemperatureSurvey& plain, TemperatureSurvey at) {
-  // The step's error is of the order of its square: from here on that is below what is accepted.
-  constexpr double kNear = 1e-3;
-  for (int i = 0; i < 3; ++i) {
-    const TemperaturePoint point = point_of(target, at);
-    const double beta = point.beta - (point.height + kExactly) / point.slope;
-    if (!(beta >= 1.0 && beta < kLargestTemperature)) break;
-    if (std::abs(point.height) > kNear) {
-      at = survey_at<Store::no>(call.row, call.max, at.ties, beta);
-      continue;
-    }
-    const TemperatureSurvey weighed = survey_at<Store::yes>(call.row, call.max, at.ties, beta);
-    const double height = std::log(target.value(weighed) / target.bound());
-    if (height <= 0.0 && height >= -4.0 * kExactly) return leave_weighed(call, weighed);
-    put_back(call.workspace.scores(), call.row);
-    break;
+// What is known of a row before its keys are weighed.
+struct TargetStart {
+  enum class Kind {
+    unknown,
+    sharp,         // as far as the candidates tell, at beta = 1 already
+    out_of_reach,  // too many keys share the largest score
+    nearby,        // `at` is a survey of the row close to the target
+    not_here,
+  };
+  Kind kind = Kind::unknown;
+  double ties = 0.0;
+  double rough = 0.0;  // the temperature of `at`
+  TemperatureSurvey at;
+  TemperaturePoint point;  // of `at`
+
+  void look(const ScoreRow& row, float max) { at = survey_at<Store::no>(row, max, ties, rough); }
+};
+
+// The same of a row with more candidates than a group keeps (temperature_group-inl.h).
+HWY_NOINLINE inline TargetStart start_alone(const RowCall& call, const TemperatureTarget& target) {
+  float* const data = call.workspace.candidates();
+  const std::size_t n = hn::Lanes(FloatTag());
+  const std::size_t count = collect_heaviest(call.row, call.max, target.sharp() ? call.few_above : call.some_above,
+                                             call.size(), data);
+  const std::size_t whole = (count + n - 1) / n * n;
+  const ScoreRow candidates{.data = data, .chunks = 1, .stride = whole, .lanes = whole};
+  TargetStart start;
+  start.ties = static_cast<double>(
+      count_if(candidates, [](Floats gap) SHARPMAX_PASS { return hn::Eq(gap, hn::Zero(FloatTag())); }));
+  const TemperatureSurvey heaviest = survey_at<Store::no>(candidates, 0.0f, start.ties, 1.0);
+  if (target.value(heaviest) <= target.bound()) {
+    start.kind = TargetStart::Kind::sharp;
+  } else if (!target.within_reach(start.ties)) {
+    start.kind = TargetStart::Kind::out_of_reach;
+  } else {
+    start.rough = search_temperature(candidates, 0.0f, target, heaviest, kLargestTemperature, kRoughly);
+    start.kind = start.rough < kLargestTemperature ? TargetStart::Kind::nearby : TargetStart::Kind::not_here;
+    if (start.kind == TargetStart::Kind::not_here) return start;
+    start.look(call.row, call.max);
+    start.point = point_of(target, start.at);
   }
-  return weigh_by_full_search(call, target, survey_at<Store::no>(call.row, call.max, plain.ties, 1.0));
+  return start;
 }
 
-HWY_NOINLINE inline Weighed weigh_to_target(const RowCall& call) {
-  const TemperatureTarget target(call.rule.kind, call.rule.target);
-  const ScoreRow candidates = collect_heaviest(call, target.sharp() ? call.few_above : call.some_above);
-  const double ties = static_cast<double>(
-      count_if(candidates, [](Floats gap) SHARPMAX_PASS { return hn::Eq(gap, hn::Zero(FloatTag())); }));
-  const TemperatureSurvey heaviest = survey_at<Store::no>(candidates, 0.0f, ties, 1.0);
-  if (target.value(heaviest) <= target.bound()) {  // then beta = 1 may do for the whole row
-    const TemperatureSurvey plain = survey_at<Store::no>(call.row, call.max, ties, 1.0);
-    if (std::isnan(plain.tail)) return Weighed::poisoned;
-    if (target.value(plain) <= target.bound())
-      return leave_weighed(call, survey_at<Store::yes>(call.row, call.max, ties, 1.0));
-    if (!target.within_reach(ties)) return weigh_ties(call, ties);
-    return weigh_by_full_search(call, target, plain);
+// beta = 1, should it do for the whole row.
+HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_from_one(const RowCall& call, const TemperatureTarget& target, double ties) {
+  const TemperatureSurvey plain = survey_at<Store::no>(call.row, call.max, ties, 1.0);
+  if (std::isnan(plain.tail)) return Weighed::poisoned;
+  if (target.value(plain) <= target.bound())
+    return leave_weighed(call, survey_at<Store::yes>(call.row, call.max, ties, 1.0));
+  if (!target.within_reach(ties)) return weigh_ties(call, ties);
+  return weigh_by_full_search(call, target, plain);
+}
+
+// One step from a survey close to the root, and the sweep that weighs.
+HWY_INLINE HWY_MAYBE_UNUSED Weighed weigh_from_nearby(const RowCall& call, const TemperatureTarget& target,
+                                                      const TargetStart& start) {
+  // The step's error is of the order of the cube of the height: from here on that is below what is accepted.
+  constexpr double kNear = 8e-3;
+  TemperaturePoint point = start.point;
+  for (int i = 0; i < 3; ++i) {
+    const double beta = point.step_to(-kExactly);
+    if (!(beta >= 1.0 && beta < kLargestTemperature)) break;
+    if (std::abs(point.height) > kNear) {
+      point = point_of(target, survey_at<Store::no>(call.row, call.max, start.ties, beta));
+      continue;
+    }
+    float* const scores = call.workspace.scores();
+    const TemperatureSurvey weighed = survey_at<Store::kept>(call.row, call.max, start.ties, beta, scores);
+    const double height = std::log(target.value(weighed) / target.bound());
+    if (height <= 0.0 && height >= -4.0 * kExactly) return leave_weighed(call, weighed);
+    put_back(scores, call.row);
+    break;
   }
-  if (!target.within_reach(ties)) return has_nan(call.row) ? Weighed::poisoned : weigh_ties(call, ties);
-  const double rough = search_temperature(candidates, 0.0f, target, heaviest, kLargestTemperature, kRoughly);
-  if (!(rough < kLargestTemperature)) return Weighed::not_here;
-  const TemperatureSurvey at = survey_at<Store::no>(call.row, call.max, ties, rough);
-  if (std::isnan(at.tail)) return Weighed::poisoned;
-  return weigh_from_nearby(call, target, heaviest, at);
+  return weigh_from_one(call, target, start.ties);
+}
+
+HWY_NOINLINE inline Weighed weigh_to_target(const RowCall& call, const TargetStart& known) {
+  const TemperatureTarget target(call.rule.kind, call.rule.target);
+  const TargetStart start = known.kind == TargetStart::Kind::unknown ? start_alone(call, target) : known;
+  switch (start.kind) {
+    case TargetStart::Kind::sharp:
+      return weigh_from_one(call, target, start.ties);
+    case TargetStart::Kind::out_of_reach:
+      return has_nan(call.row) ? Weighed::poisoned : weigh_ties(call, start.ties);
+    case TargetStart::Kind::nearby:
+      return std::isnan(start.at.tail) ? Weighed::poisoned : weigh_from_nearby(call, target, start);
+    default:
+      return Weighed::not_here;
+  }
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
