@@ -117,7 +117,7 @@ HWY_NOINLINE void StreamBlock(const ForwardJob& job, const PackedHead& head, std
     sinks[i] = rule.sink;
   }
   GroupState states[kMaxGroups];
-  for (std::size_t g = 0; g < groups; ++g) states[g].Reset();
+  for (std::size_t g = 0; g < groups; ++g) states[g].Reset<kStatistics>();
   PanelRange visible[kMaxGroups];
   const PanelRange all = OpenBlock(job, head, rows, feature, scratch, visible);
   std::fill_n(scratch.folded, groups * kTileRows * context.out_stride, 0.0f);
@@ -125,13 +125,15 @@ HWY_NOINLINE void StreamBlock(const ForwardJob& job, const PackedHead& head, std
   const auto survey_of = [&](std::size_t i) HWY_ATTR {
     return SurveyOf<kStatistics>(states[i / kTileRows], i % kTileRows);
   };
-  const auto peak_of = [&](std::size_t i) { return states[i / kTileRows].peak_key[i % kTileRows]; };
+  const auto peak_of = [&](std::size_t i) {
+    return kStatistics ? states[i / kTileRows].peak_key[i % kTileRows] : std::int64_t{-1};
+  };
 
   const std::size_t first = all.first / kBlockPanels * kBlockPanels;
   for (std::size_t block = first; block < all.second; block += kBlockPanels) {
     if (block > first && block % kSharePanels == 0) {
       shares.Close(block, survey_of, peak_of);
-      for (std::size_t g = 0; g < groups; ++g) states[g].Reset();
+      for (std::size_t g = 0; g < groups; ++g) states[g].Reset<kStatistics>();
     }
     for (std::size_t g = 0; g < groups; ++g) {
       const std::size_t begin = std::max(block, visible[g].first);

@@ -282,7 +282,18 @@ HWY_INLINE void PackColumns(const AnyTensor<4>& from, std::int64_t batch, std::i
   const std::size_t columns = (features + kTileKeys - 1) / kTileKeys;
   const std::int64_t base = batch * from.strides[0] + head * from.strides[1] + first * from.strides[2];
   std::fill_n(line, columns * kTileKeys, 0.0f);
+  const bool direct = from.dtype == DType::float32 && !feature_map && features == columns * kTileKeys;
   for (std::size_t key = begin; key < end; ++key) {
+    if (key < count && direct) {
+      const FloatTag d;
+      const float* row = static_cast<const float*>(from.data) + base + static_cast<std::int64_t>(key) * from.strides[2];
+      for (std::size_t c = 0; c < columns; ++c, row += kTileKeys) {
+        float* at = to + (c * padded + key) * kTileKeys;
+        hn::Store(hn::LoadU(d, row), d, at);
+        hn::Store(hn::LoadU(d, row + kLanes), d, at + kLanes);
+      }
+      continue;
+    }
     if (key < count) {
       ReadFloats(from.data, from.dtype, base + static_cast<std::int64_t>(key) * from.strides[2], features, line);
       if (feature_map) FeatureMap(line, features);

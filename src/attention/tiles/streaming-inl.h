@@ -29,12 +29,21 @@ struct GroupState {
   float max[kTileRows];
   std::int64_t peak_key[kTileRows];
 
-  void Reset() {
-    std::fill_n(sum, kTileRows * kLanes, 0.0f);
-    std::fill_n(moment, kTileRows * kLanes, 0.0f);
-    std::fill_n(ties, kTileRows * kLanes, 0.0f);
-    std::fill_n(max, kTileRows, -std::numeric_limits<float>::infinity());
-    std::fill_n(peak_key, kTileRows, std::int64_t{-1});
+  // Vector by vector: a fill is a call or a string instruction, which short rows would notice.
+  template <bool kStatistics>
+  HWY_INLINE void Reset() {
+    const FloatTag d;
+    const FloatVec zero = hn::Zero(d);
+    SHARPMAX_UNROLL
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      hn::Store(zero, d, sum + r * kLanes);
+      if constexpr (kStatistics) hn::Store(zero, d, moment + r * kLanes);
+      if constexpr (kStatistics) hn::Store(zero, d, ties + r * kLanes);
+    }
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      max[r] = -std::numeric_limits<float>::infinity();
+      if constexpr (kStatistics) peak_key[r] = -1;
+    }
   }
 };
 
@@ -62,8 +71,11 @@ HWY_INLINE float WeighStreaming(float* HWY_RESTRICT scores, std::size_t tiles, f
   const float top = block_max > before ? block_max : before;
   float rescale = 1.0f;
   FloatVec sum = hn::Load(d, state.sum + r * kLanes);
-  FloatVec moment = hn::Load(d, state.moment + r * kLanes);
-  FloatVec ties = hn::Load(d, state.ties + r * kLanes);
+  FloatVec moment = hn::Zero(d), ties = hn::Zero(d);
+  if constexpr (kStatistics) {
+    moment = hn::Load(d, state.moment + r * kLanes);
+    ties = hn::Load(d, state.ties + r * kLanes);
+  }
   if (top > before) {
     // Nothing seen before: nothing to keep, and -inf - top must not meet 0.
     const bool first = before == -std::numeric_limits<float>::infinity();
