@@ -140,6 +140,16 @@ def test_what_it_cannot_answer_goes_by_blocks(quick, case):
     assert not quick
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_heads_may_come_after_positions_in_memory(quick, small_blocks, dtype):
+    tensors = drawn(30, 40, dtype=dtype)
+    turned = [tensor.transpose(1, 2).contiguous().transpose(1, 2) for tensor in tensors]
+    wanted, found = run(tensors, {"is_causal": True}), run(turned, {"is_causal": True})
+    assert all(torch.equal(found[name], rows) for name, rows in wanted.items() if name != "out") and len(quick) == 2
+    torch.testing.assert_close(found["out"], wanted["out"])
+    assert found["out"].stride(1) < found["out"].stride(2)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float(quick, dtype):
     tensors = drawn(20, 30, dtype=dtype)

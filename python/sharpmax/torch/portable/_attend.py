@@ -74,13 +74,9 @@ class Values:
     def of(self, block: Block, seen: Seen) -> Tensor:
         return self._value[block.batch, block.key_heads, seen.keys]
 
-    def product(self, weights: Tensor, block: Block, seen: Seen, out: Tensor) -> None:
-        """out: [batch, head, query, value feature]. A product of rows that stand one after the other is written in place."""
-        rows, value = grouped(weights, self._group).flatten(0, 1), self.of(block, seen).flatten(0, 1)
-        if out.is_contiguous():
-            torch.bmm(rows, value, out=out.view(*rows.shape[:2], value.shape[2]))
-        else:
-            out.copy_(torch.bmm(rows, value).view(out.shape))
+    def of_heads(self, block: Block) -> Tensor:
+        """[batch, key head, key, value feature]"""
+        return self._value[block.batch, block.key_heads]
 
     def weighed(self, weights: Tensor, block: Block, seen: Seen) -> Tensor:
         product = ungrouped(grouped(weights, self._group) @ self.of(block, seen), self._group)

@@ -15,7 +15,6 @@ import torch
 
 from .._kernel import Masks, Wishes, gaps_of
 from ._blocks import Block
-from ._scores import grouped
 from ._statistics import COUNTED
 from ._visible import HIDDEN, Seen
 
@@ -50,26 +49,23 @@ def _names(wishes: Wishes) -> set[str]:
 
 def attend(call: Call, values: Values, wishes: Wishes, out: Tensor) -> dict[str, Tensor]:
     """Writes the answer to out [batch, head, query, value feature]; statistics by name."""
-    softmax = _Softmax(call, wishes)
-    by_shape = call.scores.visibility.by_shape
-    sums = (
-        out if out.dtype == call.query.dtype else call.query.new_empty(out.shape)
-    )  # of weights that are not divided yet
+    visibility = call.scores.visibility
+    # Of values by weights that are not divided yet.
+    sums = out if out.dtype == call.query.dtype and out.is_contiguous() else call.query.new_empty(out.shape)
+    softmax = _Softmax(call, values, wishes, sums)
     for block in call.blocks(cached=True):
         place = (block.batch, block.heads, block.queries)
-        seen = call.scores.visibility.of(*place)
+        seen = visibility.of(*place)
         if seen.keys.start == seen.keys.stop:
             sums[place] = 0.0
             continue
         weights = softmax.weigh(block, seen)
-        values.product(weights, block, seen, sums[place])
-        if not by_shape:
-            values.lose_nothing(sums[place], weights, block, seen)
+        if not visibility.by_shape:
+            answer = sums[place]
+            values.lose_nothing(answer, weights.view(*answer.shape[:3], weights.shape[2]), block, seen)
         softmax.record(weights)
-    torch.div(sums, softmax.divisors(), out=sums)
-    if sums is not out:
-        out.copy_(sums)
-    if by_shape:
+    torch.div(sums, softmax.divisors(), out=out)
+    if visibility.by_shape:
         values.lose_nothing_seen(out)
     return softmax.found()
 
@@ -88,14 +84,35 @@ class _Scratch:
         return self._memory.as_strided(shape, strides)
 
 
+class _Heads(typing.NamedTuple):
+    """What the blocks of the same heads have in common, as [batch * head, query, ..]: on a CPU every small operation beside
+    those on scores costs microseconds."""
+
+    query: Tensor
+    key: Tensor  # [batch * key head, feature, key]
+    value: Tensor  # [batch * key head, key, feature]
+    sums: Tensor
+    top: Tensor
+    sum: Tensor
+    moment: Tensor
+    first: Tensor
+    support: Tensor
+    counts: Tensor
+
+
+def _flat_view(rows: Tensor) -> Tensor:
+    """[batch * head, ..] in the same memory."""
+    return rows.view(rows.shape[0] * rows.shape[1], *rows.shape[2:])
+
+
 class _Softmax:
     """Weights of one block after the other, and numbers of all rows, [batch, head, query, 1].
 
-    Reductions of a block write to their place among these: on a CPU every small operation beside costs microseconds.
+    Reductions of a block write to their place among these.
     """
 
-    def __init__(self, call: Call, wishes: Wishes) -> None:
-        self._call, self._names = call, _names(wishes)
+    def __init__(self, call: Call, values: Values, wishes: Wishes, sums: Tensor) -> None:
+        self._call, self._values, self._names, self._sums = call, values, _names(wishes), sums
         self._gaps = gaps_of(wishes) if "gap_counts" in self._names else ()
         self._beta = typing.cast(float, call.parameters["beta"])
         octaves = self._beta / _LN2
@@ -110,45 +127,74 @@ class _Softmax:
         self._moment = call.query.new_zeros(rows)  # sum of weight * log2 weight
         self._first, self._support = call.query.new_zeros(rows), call.query.new_zeros(rows)
         self._counts = call.query.new_zeros((*rows[:3], len(self._gaps)))
+        self._at: tuple[slice, slice] | None = None
+
+    def _enter(self, block: Block) -> None:
+        """Take the heads of a block, which has those of the block before it or later ones."""
+        if self._at == (block.batch, block.heads):
+            return
+        self._at = (block.batch, block.heads)
+        key = self._call.scores.key[block.batch, block.key_heads]
+        given = (self._query[self._at], key.mT, self._values.of_heads(block))
+        written = (self._sums, self._top, self._sum, self._moment, self._first, self._support, self._counts)
+        self._heads = _Heads(
+            *(tensor.flatten(0, 1) for tensor in given),  # may be a copy
+            *(_flat_view(tensor[self._at]) for tensor in written),
+        )
 
     def weigh(self, block: Block, seen: Seen) -> Tensor:
-        """Weights of a block, of which the largest is 1."""
-        self._place = place = (block.batch, block.heads, block.queries)
-        scores = seen.fill(self._products(block, seen), HIDDEN)
-        top = torch.amax(scores, -1, keepdim=True, out=self._top[place])
+        """Weights of a block [batch * head, query, key], of which the largest is 1; their sums of values are written."""
+        self._enter(block)
+        self._queries, heads = block.queries, self._heads
+        scores = self._products(block, seen)
+        top = torch.amax(scores, -1, keepdim=True, out=heads.top[:, block.queries])
         self._scores = scores.sub_(top)
         weights = self._weights_memory.of(scores.shape, self._call.key.shape[2])
         for i, gap in enumerate(self._gaps):
-            self._counts[(*place, i)] = torch.ge(scores, -gap, out=weights).sum(-1)
+            heads.counts[:, block.queries, i] = torch.ge(scores, -gap, out=weights).sum(-1)
         if self._gaps:
             scores.mul_(self._after)
         torch.exp2(scores, out=weights)
         if seen.may_be_empty:
-            seen.fill(weights, 0.0)
-        torch.sum(weights, -1, keepdim=True, out=self._sum[place])
+            self._fill(weights, block, seen, 0.0)
+        torch.sum(weights, -1, keepdim=True, out=heads.sum[:, block.queries])
         if "first_weight" in self._names and seen.keys.start == 0:
-            self._first[place] = weights[..., :1]
+            heads.first[:, block.queries] = weights[..., :1]
+        self._weigh_values(weights, seen)
         return weights
+
+    def _products(self, block: Block, seen: Seen) -> Tensor:
+        rows, key = self._heads.query[:, block.queries], self._heads.key
+        heads, queries, keys = rows.shape[0], rows.shape[1], seen.keys.stop - seen.keys.start
+        products = self._scores_memory.of((heads, queries, keys), self._call.key.shape[2])
+        together = (key.shape[0], heads // key.shape[0] * queries)  # what shares a key head
+        torch.bmm(rows.reshape(*together, -1), key[:, :, seen.keys], out=products.view(*together, keys))
+        return self._fill(products, block, seen, HIDDEN)
+
+    def _fill(self, rows: Tensor, block: Block, seen: Seen, value: float) -> Tensor:
+        if seen.parts:
+            seen.fill(rows.view(block.batch.stop - block.batch.start, -1, *rows.shape[1:]), value)
+        return rows
+
+    def _weigh_values(self, weights: Tensor, seen: Seen) -> None:
+        value, sums = self._heads.value[:, seen.keys], self._heads.sums[:, self._queries]
+        rows = weights.view(value.shape[0], -1, weights.shape[2])
+        if sums.is_contiguous():
+            torch.bmm(rows, value, out=sums.view(*rows.shape[:2], value.shape[2]))
+        else:
+            sums.copy_(torch.bmm(rows, value).view(sums.shape))
 
     def divisors(self) -> Tensor:
         """[batch, head, query, 1]: of every row, 1 of one that sees no key."""
         return self._sum.clamp(min=1.0)
 
-    def _products(self, block: Block, seen: Seen) -> Tensor:
-        """[batch, head, query, key]"""
-        query = self._query[self._place]
-        rows = grouped(query, self._call.group).flatten(0, 1)
-        keys = self._call.scores.keys_of(block, seen).flatten(0, 1).mT
-        products = self._scores_memory.of((*rows.shape[:2], keys.shape[2]), self._call.key.shape[2])
-        return torch.bmm(rows, keys, out=products).view(*query.shape[:3], keys.shape[2])
-
     def record(self, weights: Tensor) -> None:
         """Writes over the weights and scores of the block."""
         if not self._names.isdisjoint(("entropy", "effective_support")):
             # A score of -inf has weight 0, and their product is no number; a poisoned row is known by its sum.
-            torch.nansum(self._scores.mul_(weights), -1, keepdim=True, out=self._moment[self._place])
+            torch.nansum(self._scores.mul_(weights), -1, keepdim=True, out=self._heads.moment[:, self._queries])
         if "support" in self._names:
-            torch.sum(weights.gt_(0.0), -1, keepdim=True, out=self._support[self._place])
+            torch.sum(weights.gt_(0.0), -1, keepdim=True, out=self._heads.support[:, self._queries])
 
     def found(self) -> dict[str, Tensor]:
         """Rows that see no key and poisoned ones as _statistics.py has them."""
