@@ -114,7 +114,7 @@ class Haystack {
     fill_normal(CounterRandom(seed, 2), keys_);
     const double length = std::sqrt(dot(query_, query_));
     for (float& q : query_) q = static_cast<float>(q * std::sqrt(static_cast<double>(kFeatures)) / length);
-    // Of the needle only the part along the query is set.
+    // Only the part of the needle along the query is set.
     const double wanted = gap * std::sqrt(static_cast<double>(kFeatures));
     const double shift = (wanted - dot(query_, needle_)) / dot(query_, query_);
     for (std::size_t i = 0; i < needle_.size(); ++i)

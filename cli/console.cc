@@ -19,7 +19,7 @@
 namespace sharpmax::cli {
 namespace {
 
-// Of the process, as signals are.
+// State of the process, as signals are.
 std::atomic<bool> interrupt_requested = false;
 std::atomic<bool> line_is_open = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // so they may be used in a signal handler

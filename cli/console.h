@@ -44,7 +44,7 @@ struct Call {
   std::string interrupt_sentence() const;
 };
 
-// Whether what is printed goes to a terminal.
+// Whether standard output is a terminal.
 bool prints_to_a_terminal();
 
 // All of it.
@@ -52,12 +52,12 @@ std::string standard_input();
 
 // Throws Error{io} if standard output does not take it (a full disk, a closed descriptor).
 void print(std::string_view text);
-// Text to a file, or to standard output where that is "-". Nothing for an empty name.
+// Text to a file, or to standard output if that is "-". Nothing for an empty name.
 void deliver(const std::string& where, const std::string& text);
 // Pretty-printed, doubles with all the digits they have; not-a-number and infinities are null.
 std::string json_text(const Json& data);
 
-// Text as it comes, shown at once. On a terminal control characters other than a line feed and a tab are
+// Text as it comes, shown immediately. On a terminal control characters other than a line feed and a tab are
 // shown, not obeyed: the text may be anyone's.
 void print_stream(std::string_view text);
 // Ends a line that print_stream() left open on a terminal. Safe in a signal handler.

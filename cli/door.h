@@ -80,7 +80,7 @@ inline int exit_code_of(const Outcome& outcome) { return outcome.ok ? kOk : kChe
 void read_standard_input(TextRequest& text);
 void read_standard_input(GenerateRequest& request);
 
-// Of the processes that a launcher started for one run, the first one speaks and writes the files that were asked for.
+// Of several processes that a launcher started for one run the first one speaks and writes the files that were asked for.
 template <class Verb>
 bool is_silent(Verb& verb) {
   if constexpr (requires { Verb::kSweeps; }) {

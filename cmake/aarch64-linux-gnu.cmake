@@ -1,4 +1,4 @@
-# Debian's cross compiler and its arm64 packages. What is built runs under qemu-user, so that tests can run here.
+# Debian's cross compiler and its arm64 packages. Its programs run under qemu-user, so that tests can run here.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

@@ -3,7 +3,7 @@
 #   ALL    every one that Highway knows but those of SHARPMAX_DISABLED_TARGETS: what is shipped
 #   BEST   the best one of this machine and the portable one: what `make demo` and a sanitizer build need.
 #          Two, so that tests of the choice at run time have a choice; the best, so that AVX-512 is tested
-#          where there is AVX-512.
+#          if there is AVX-512.
 set(SHARPMAX_KERNELS ALL CACHE STRING
   "Instruction sets of the kernels: ALL, or BEST, this machine's best and the portable one")
 set_property(CACHE SHARPMAX_KERNELS PROPERTY STRINGS ALL BEST)

@@ -12,7 +12,7 @@ class Sets:
     """Leading dimensions are those of the file: [steps, batch] for batches, [sets] for test sets."""
 
     items: np.ndarray  # [..., n, 1 + classes]: priority, one-hot class; 0 where padded
-    mask: np.ndarray  # [..., n], true where there is an item
+    mask: np.ndarray  # [..., n], true if there is an item
     queries: np.ndarray  # [..., 1]
     answers: np.ndarray  # [...]
 

@@ -93,7 +93,7 @@ struct Saved {
   TensorView<const double, 3> temperature;    // statistics.temperature of the same call
 };
 
-// Gradients wanted; an empty view is not computed. float32, or float64 with float64 inputs.
+// Gradients to compute; an empty view is left out. float32, or float64 with float64 inputs.
 struct AttentionGradients {
   AnyMutableTensor<4> query;  // shapes of the inputs
   AnyMutableTensor<4> key;

@@ -204,7 +204,7 @@ struct Sketches {
   std::vector<HeadSketch> heads;  // [layer, head]
 };
 
-// What is read and measured.
+// Choices of an audit: its reading and its measurements.
 struct AuditChoices {
   TextRequest text;
   std::vector<std::int64_t> lengths;  // empty: 64, 128, ... to the context, at most 8192

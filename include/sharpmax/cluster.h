@@ -87,7 +87,7 @@ class CountedGroup final : public Group {
 };
 
 // Throws Error{bad_argument} on every rank unless all ranks gave the same text. `what` names it in the sentence:
-// "the settings". The sentence names the first rank that differs from rank 0, and both texts where they differ.
+// "the settings". The sentence names the first rank that differs from rank 0, and both texts if they differ.
 void agree(Group& group, const std::string& what, const std::string& mine);
 
 // agree() on version, instruction set and `settings`: what bits depend on.

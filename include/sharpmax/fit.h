@@ -19,7 +19,7 @@ inline constexpr const char* kFitSchema = "sharpmax.fit/1";
 inline constexpr int kLargestFitDegree = 8;
 inline constexpr std::int64_t kLargestFitSize = 1 << 16;  // features of one set are held in memory: 68 MB at width 128
 
-// What is fitted and compared.
+// Choices of a fit and its comparison.
 struct FitChoices {
   int degree = 4;
   std::vector<std::int64_t> sizes = {16, 32, 64, 128, 256, 512, 1024};

@@ -58,7 +58,7 @@ struct FixChoices {
     visit({"chat", "", "Task", "Ask in the model's chat template"}, self.chat);
     visit({"seed", "N", "Task", "Seed of the questions (default 0)"}, self.seed);
   }
-  // What is tried, and how one is chosen.
+  // Candidates, and the choice among them.
   template <class Self, class Visit>
   static void each_candidate(Self& self, const Visit& visit) {
     visit(common({"rule", "RULE", "Candidates", "Candidate to try; repeatable (default: a list)"}), self.rule);
@@ -227,7 +227,7 @@ struct FixResult {
   FixComparison on_tuning(std::size_t trial) const;
   FixComparison on_held_out(std::size_t trial) const;  // of a trial that has it
   double score_of(std::size_t trial) const;            // on the tuning part; the larger the better, 0: doing nothing
-  // Of complete results.
+  // Fields of complete results.
   std::optional<std::size_t> chosen() const;  // on the tuning part; none: nothing is better there
   std::optional<FixFinding> finding() const;  // about the chosen one
   std::size_t use() const;                    // the trial to use; 0: leave it as it is

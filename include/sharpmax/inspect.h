@@ -1,4 +1,4 @@
-// inspect(): what is in a model file, whether it runs here, and whether its weights are numbers.
+// inspect(): contents of a model file, whether it runs here, and whether its weights are numbers.
 #pragma once
 
 #include <cstdint>

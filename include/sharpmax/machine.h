@@ -1,4 +1,4 @@
-// Which instruction set the kernels run on, and what the library was built with.
+// The instruction set that the kernels run on, and those that the library was built with.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ namespace sharpmax {
 
 inline constexpr const char* kPerplexitySchema = "sharpmax.perplexity/1";
 
-// What is read, and in which pieces.
+// The text that is read, and its pieces.
 struct PerplexityChoices {
   TextRequest text;
   std::int64_t skip = 0;

@@ -137,7 +137,7 @@ struct TrainingChanges {
   std::optional<Precision> precision;
 };
 
-// One way to train, under a name, with as many seeds as wanted.
+// One way to train, under a name, with any number of seeds.
 struct Arm {
   std::string name;
   TrainingSettings training;

@@ -18,15 +18,15 @@ inline constexpr std::array<double, 8> kGapOctaves = {0.25, 0.5, 1, 2, 4, 8, 16,
 
 struct RowStatistics {
   // [batch, query_head, query]
-  TensorView<double, 3> log_partition;      // of beta * score; NaN where there is none
+  TensorView<double, 3> log_partition;      // of beta * score; NaN if there is none
   TensorView<double, 3> entropy;            // nats
   TensorView<double, 3> peak_weight;        // the largest weight, of w / sum w
   TensorView<std::int64_t, 3> peak_key;     // its key; of equal weights the lowest
   TensorView<double, 3> effective_support;  // exp(entropy)
   TensorView<std::int64_t, 3> support;      // keys with weight > 0
   TensorView<double, 3> mass;               // sum of weights before any division
-  TensorView<double, 3> temperature;        // the beta used; NaN where there is none
-  TensorView<double, 3> threshold;          // the tau used; NaN where there is none
+  TensorView<double, 3> temperature;        // the beta used; NaN if there is none
+  TensorView<double, 3> threshold;          // the tau used; NaN if there is none
   TensorView<double, 3> score_spread;       // largest less least score of the unmasked keys
   TensorView<double, 3> first_weight;       // of key 0, of w / sum w; 0 where the row does not see it
 
@@ -67,7 +67,7 @@ struct WantedStatistics {
   Extents<2> map = {0, 0};  // map_row, map_column; zeros: no map
 };
 
-// Statistics that own their memory. Those that were not wanted are empty tensors.
+// Statistics that own their memory. Those that were not asked for are empty tensors.
 struct OwnedStatistics {
   // rows: [batch, query_head, query, key]. Throws Error if `top` or a size of the map is negative.
   OwnedStatistics(const WantedStatistics& wanted, const Extents<4>& rows);

@@ -1,4 +1,4 @@
-// Runs that several processes share: how far a run has come, and who works on it.
+// Runs that several processes share: their progress, and the processes at work.
 //
 // retrieve() and train_models() keep a run in a directory, in pieces; so do perplexity(), audit_model(), probe_model(),
 // fix() and bound_model() if they are given a directory. With `join` any number of processes work on the same run;

@@ -29,15 +29,15 @@ class Stats:
     entropy, peak and support are those of w / sum w.
     """
 
-    log_partition: Array = None  # [.., head, query]: of beta * score; NaN where there is none
+    log_partition: Array = None  # [.., head, query]: of beta * score; NaN if there is none
     entropy: Array = None  # nats
     peak_weight: Array = None
     peak_key: Array = None
     effective_support: Array = None  # exp(entropy)
     support: Array = None  # keys with weight > 0
     mass: Array = None  # sum of weights
-    temperature: Array = None  # the beta used; NaN where there is none
-    threshold: Array = None  # the tau used; NaN where there is none
+    temperature: Array = None  # the beta used; NaN if there is none
+    threshold: Array = None  # the tau used; NaN if there is none
     score_spread: Array = None  # largest less least score of the unmasked keys
     first_weight: Array = None  # of key 0; 0 where the row does not see it
     top_keys: Array = None  # [.., head, query, k]

@@ -1,4 +1,4 @@
-// Statistics wanted, by name, as arrays to be filled: {"entropy": array, ...}, and the gaps to count.
+// Requested statistics, by name, as arrays to be filled: {"entropy": array, ...}, and the gaps to count.
 #pragma once
 
 #include <deque>

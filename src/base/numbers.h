@@ -18,7 +18,7 @@ constexpr std::size_t to_size(std::int64_t n) noexcept { return static_cast<std:
 
 // Numbers as text, the same on every machine and in every locale.
 
-// The double nearest to a decimal number such as -1.5e3. None where the text is anything else, has anything
+// The double nearest to a decimal number such as -1.5e3. None if the text is anything else, has anything
 // around it, or is out of range.
 std::optional<double> parse_decimal(std::string_view text);
 

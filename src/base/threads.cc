@@ -214,7 +214,7 @@ SharedLoop* Workers::free_place() noexcept {
   return nullptr;
 }
 
-// How many of the wanted workers there are; those that are missing are started.
+// Number of workers at hand, up to the number asked for; missing ones are started.
 int Workers::count_for(int wanted) {
   const int there = count_.load(std::memory_order_acquire);
   return std::min(wanted, there >= wanted ? there : start(wanted));

@@ -20,9 +20,9 @@ namespace sharpmax {
 // read only by a thread that holds one.
 
 std::int64_t nanoseconds() noexcept;  // of a clock that never goes back
-// For how long the calling thread has wanted to run without having a core; 0 if the system does not say.
+// Time that the calling thread has waited for a core; 0 if the system does not say.
 std::int64_t core_delay() noexcept;
-void relax() noexcept;  // tells the core that this thread is spinning
+void relax() noexcept;  // shows the core that this thread is spinning
 
 // How long a waiting thread spins before it sleeps. Waking takes some ten microseconds; the loops of a generated
 // token follow each other within fewer (docs/decisions/0015).

@@ -1,4 +1,4 @@
-// Who started this process. A launcher that starts several processes at a time says in the environment how many
+// The launcher that started this process. A launcher that starts several processes at a time says in the environment how many
 // there are and which of them this one is. No MPI is needed to know it, and nothing is waited for.
 #pragma once
 

@@ -93,7 +93,7 @@ bool same_file(const fs::path& a, const fs::path& b) {
          fs::weakly_canonical(fs::absolute(b, ignored), ignored);
 }
 
-// Files that are no regular ones are written, not replaced.
+// Files that are not regular are written, not replaced.
 bool is_written_through(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);

@@ -35,7 +35,7 @@ class CallFiles {
  public:
   explicit CallFiles(bool overwrite) : overwrite_(overwrite) {}
 
-  // argument: the field, as named() has it in sentences. Empty paths and "-" are no files.
+  // argument: the field, as named() has it in sentences. Empty paths and "-" are not files.
   CallFiles& reads(std::string_view argument, const std::string& path);
   // A model: a file with what belongs to it beside it, or a folder with every file in it.
   CallFiles& reads_model(const std::string& path);
@@ -48,7 +48,7 @@ class CallFiles {
   struct Input {
     std::string argument;
     std::filesystem::path path;
-    bool in_folder = false;  // of the model: results that were saved there before are no part of it
+    bool in_folder = false;  // of the model: results that were saved there before do not belong to it
   };
   struct Output {
     std::string argument;

@@ -138,7 +138,7 @@ template <>
 inline constexpr char kSeparator<AnyNormalizer> = ';';
 
 std::string field_text(const AnyNormalizer& value);
-// Throw RequestError for text that is no normalizer.
+// Throw RequestError for text that is not a normalizer.
 void read_field(const Field& field, std::string_view text, AnyNormalizer& value);
 void read_field(const Field& field, std::string_view text, std::optional<AnyNormalizer>& value);
 void read_field(const Field& field, std::string_view text, std::vector<AnyNormalizer>& values);

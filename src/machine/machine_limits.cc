@@ -32,7 +32,7 @@ double FmaChains(std::size_t steps, float* sink) {
   return 12.0 * 2.0 * static_cast<double>(hn::Lanes(d)) * static_cast<double>(steps);
 }
 
-// Four streams, a quarter of the part each, so that several prefetchers work at once.
+// Four streams, a quarter of the part each, so that several prefetchers work in parallel.
 void SumStreams(const float* part, std::size_t count, float* sink) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);

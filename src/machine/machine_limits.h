@@ -29,7 +29,7 @@ std::vector<std::string> compiled_targets();
 
 // Memory that this process could still take, as the system reports it.
 
-// The least of what is free on the machine, in this control group, and under the limit of address space.
+// The least of the free memory on the machine, in this control group, and under the limit of address space.
 // Nothing where the system does not say.
 std::optional<std::uint64_t> available_memory();
 

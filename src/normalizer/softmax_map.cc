@@ -37,7 +37,7 @@ Mass mass_at(double a, std::span<const double> gaps, double minus_log_peak) noex
   return {sum.value(), slope.value()};
 }
 
-// Neighbouring doubles L with sum(low) >= 1 >= sum(high), as far as double can tell.
+// Neighbouring doubles L with sum(low) >= 1 >= sum(high), as far as double can resolve.
 struct Bracket {
   double low = 0.0, high = 0.0;
   double sum_low = 0.0, sum_high = 0.0;

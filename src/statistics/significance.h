@@ -1,4 +1,4 @@
-// How sure a figure is: intervals of shares and means, and the paired t-test that paper A uses.
+// Certainty of a figure: intervals of shares and means, and the paired t-test that paper A uses.
 //
 // What cannot be said is NaN: an interval of a mean of fewer than two values, a test of fewer than two pairs
 // or of pairs that all differ by the same.

@@ -105,7 +105,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::close_whole() {
   if (file_ < 0) return;
-  // A full disk may be noticed only here. Devices and pipes know no fsync: EINVAL is no failure.
+  // A full disk may be noticed only here. Devices and pipes have no fsync: EINVAL is not a failure.
   if (::fsync(file_) != 0 && errno != EINVAL && errno != EROFS) fail("could not be written");
   const int closed = ::close(file_);
   file_ = -1;

@@ -17,7 +17,7 @@ namespace sharpmax {
 // A file that appears whole or not at all: written beside its target under a temporary name, then
 // renamed over it. Destroyed before commit(), it leaves no trace and the earlier file as it was.
 //
-// A target that is no regular file (a device, a pipe) cannot be renamed over: it is written directly.
+// A target that is not a regular file (a device, a pipe) cannot be renamed over: it is written directly.
 
 class AtomicFile {
  public:

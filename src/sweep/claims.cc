@@ -107,7 +107,7 @@ std::optional<Holder> Claims::holder(const std::string& piece) const {
   const fs::path file = folder_ / piece;
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
-  const Lock found = lock(descriptor, LOCK_SH);  // shared: two who ask do not see each other
+  const Lock found = lock(descriptor, LOCK_SH);  // shared: two processes that ask do not see each other
   ::close(descriptor);
   return found == Lock::held ? std::optional(name_in(file)) : std::nullopt;
 }

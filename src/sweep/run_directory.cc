@@ -46,7 +46,7 @@ void erase_files(const fs::path& folder) {
   for (const fs::path& file : ours) erase(file);
 }
 
-// A directory without run.json is no run: files that have the names of one are somebody else's.
+// A directory without run.json is not a run: files that have the names of one are somebody else's.
 void refuse_foreign_files(const fs::path& root, std::span<const std::string> folders) {
   for (const std::string& name : folders) {
     std::error_code problem;

@@ -3,7 +3,7 @@
 //   run.json    the settings; written first
 //   engine.json version, instruction set and BLAS of the processes: other ones would leave other last bits
 //   FOLDER/     pieces of the run, each written whole; *.partial is what a killed process was writing
-//   claims/     who works on which piece: claims.h. Gone when the run is finished
+//   claims/     the process at work on each piece: claims.h. Gone when the run is finished
 //
 // One process begins, resumes or overwrites a run; any number join it while it or others work.
 #pragma once
@@ -71,7 +71,7 @@ class RunDirectory {
 void keep_results(const std::filesystem::path& root, std::string_view text, const std::function<void()>& pause);
 
 // The results of a run that this process joined. The first to come writes them as `text`; whoever finds the same
-// written, apart from the members of `of_one_process`, keeps the file. Returns what is in the file.
+// written, apart from the members of `of_one_process`, keeps the file. Returns the contents of the file.
 Json agree_on_results(const std::filesystem::path& root, std::string_view text,
                       std::span<const std::string_view> of_one_process, const std::function<void()>& pause);
 

@@ -53,7 +53,7 @@ RunContent run_content(const SharedContent& content) {
                          {"measured", content.measured},
                          {"places", content.fields.places},
                          {"pieces", pieces_json(content.pieces)}};
-  return {.settings = Json::parse(results_text(settings)),  // a path may have bytes that are no text
+  return {.settings = Json::parse(results_text(settings)),  // a path may have bytes that are not text
           .folders = {kPieces},
           .engine = engine_of(content.blas),
           .not_compared = {"places", "pieces"}};

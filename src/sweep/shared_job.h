@@ -70,7 +70,7 @@ class SharedJob {
   // several threads, each takes pieces of its own, and work() is called by all of them.
   void carry_out(const std::vector<Piece>& pieces, const std::function<void(std::size_t)>& work, int threads = 1);
 
-  // Writes results.json, or agrees with the others on it. Returns what is in it.
+  // Writes results.json, or agrees with the others on it. Returns its contents.
   Json keep(const Json& results);
 
   std::filesystem::path path_of(const Piece& piece) const { return directory_.root() / piece.file; }
@@ -93,7 +93,7 @@ class SharedJob {
 // The status of the job in a directory. Needs neither model nor text. Throws RequestError if it holds none of this verb.
 RunStatus shared_status(std::string_view verb, const Sharing& sharing, const std::string& command);
 
-// Refuses fields that do not go together: `resume` and `join` without a directory, two ways to treat what is there.
+// Refuses fields that do not go together: `resume` and `join` without a directory, two ways to treat an existing run.
 void check_sharing(const SharedWish& wish, const std::string& json);
 // For jobs without a directory: says it if a launcher started several processes, each of which does everything.
 void tell_unshared(const Sharing& sharing, Listener& listener);

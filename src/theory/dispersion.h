@@ -60,7 +60,7 @@ double log_sharp_length(double spread, double peak, double beta = 1.0);
 // Entropy and the peak: what the one says of the other, and how both move with the temperature. Nats.
 //
 // Paper A says in words that entropy falls as beta grows; the identity dH/dbeta = -beta Var(e) is the reason.
-// Every function throws Error{bad_argument} on what is not finite or outside the domain named.
+// Every function throws Error{bad_argument} on arguments that are not finite or outside the domain named.
 
 // Of softmax(beta e). beta finite; at least one score, all finite.
 double entropy_at(double beta, std::span<const double> scores);

@@ -1,4 +1,4 @@
-// How sharp and how blunt a row can be: the largest and the least peak weight that any member of the family
+// Range of the peak of a row: the largest and the least peak weight that any member of the family
 // can give to n keys whose scores lie in an interval.
 //
 // Two measures, the same for members whose weights sum to one. The *share* is the largest weight over the
@@ -43,7 +43,7 @@ struct PeakRange {
   // The least share (a limit) over rows with one first place. Above share.low only for the targets, which
   // ties for the first place, and nothing else, can put out of reach.
   double untied_low = 0.0;
-  double ceiling = 0.0;  // no row's share is above this; share.high where that is a closed form
+  double ceiling = 0.0;  // no row's share is above this; share.high if that is a closed form
   Knowledge knowledge = Knowledge::closed_form;
   bool sums_to_one = true;
   bool moves_with_level = false;

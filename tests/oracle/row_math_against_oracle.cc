@@ -64,7 +64,7 @@ TEST(RowMath, ExponentialKeepsWhatIsSpecial) {
 }
 
 TEST(RowMath, TemperaturesBeyondFloatAreTakenExactly) {
-  // beta x rounds once where there is FMA, and otherwise by an eps of the product.
+  // beta x rounds once if there is FMA, and otherwise by an eps of the product.
   for_each_target([](const std::string& target) {
     for_each_seed(200, [&](Random& random) {
       const double beta = random.log_uniform(1e-3, 1e14);

@@ -76,7 +76,7 @@ def inspected(path):
 
 
 def plain(field):
-    """What GGUFReader found, as JSON would have it; bytes that are no UTF-8 become the replacement character."""
+    """What GGUFReader found, as JSON would have it; bytes that are not UTF-8 become the replacement character."""
     def text(part):
         return bytes(part).decode("utf-8", errors="replace")
 

@@ -124,7 +124,7 @@ def visible(token):
 SPAN = """([svg, name]) => Math.max(0, ...[...svg.querySelectorAll(`path[fill=none][stroke="var(--${name})"]`)].map(
     (curve) => curve.getBoundingClientRect().width / svg.getBoundingClientRect().width))"""
 
-# The colours of a map's cells, row by row; empty where there is none.
+# The colours of a map's cells, row by row; empty if there is none.
 CELL_COLOURS = r"""(svg, columns) => {
   const made = [];
   const put = (x, y, colour) => ((made[Math.round(y)] ??= Array(columns).fill(""))[Math.round(x)] = colour);

@@ -76,7 +76,7 @@ class AuditResult(_OfAModel):
 
 @results_of("sharpmax.audit/1", "analysis")
 class AnalysisResult(_OfAModel):
-    """Paper B's analyses."""
+    """Analyses of arXiv 2508.17821."""
 
     @property
     def findings(self) -> typing.List[typing.Dict[str, typing.Any]]:

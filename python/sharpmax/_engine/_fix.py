@@ -14,12 +14,12 @@ class FixResult(ReportedResult):
 
     @property
     def leave_it(self) -> bool:
-        """True where nothing that was tried is shown to be better."""
+        """True if no candidate is shown to be better."""
         return self.data["answer"]["leave_it"]
 
     @property
     def use(self) -> str:
-        """The rule to use; "nothing" where it is best left as it is."""
+        """The rule to use; "nothing" if the model is best left as it is."""
         return self.data["answer"]["use"]
 
     @property

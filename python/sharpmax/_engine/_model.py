@@ -108,7 +108,7 @@ class Model:
         return self._core.tokenize(utf8("text", text), bool(special), bool(ends))
 
     def detokenize(self, tokens: Tokens) -> str:
-        """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
+        """The text of tokens; bytes that are not UTF-8 become U+FFFD."""
         return self._core.detokenize(_token_list(tokens)).decode("utf-8", "replace")
 
     def _tokens(self, tokens: Prompt) -> typing.List[int]:

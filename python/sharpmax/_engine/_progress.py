@@ -12,7 +12,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class _Terminal:
-    """One line on stderr that overwrites itself; where that is no terminal, a line every ten seconds."""
+    """One line on stderr that overwrites itself; if that is no terminal, a line every ten seconds."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()

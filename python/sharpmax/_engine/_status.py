@@ -1,4 +1,4 @@
-"""What verbs return for status=True: how far the run in a directory is, and who works on it."""
+"""Results of jobs with status=True: progress of the run in a directory, and the processes at work."""
 
 from __future__ import annotations
 

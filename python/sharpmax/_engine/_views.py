@@ -31,7 +31,7 @@ def view_of(results: typing.Sequence[Json]) -> Json:
 
 
 def items_of(view: Json, kind: str) -> typing.List[Json]:
-    """Every item of a kind, such as "chart" or "table"; of choices what is shown first."""
+    """Every item of a kind, such as "chart" or "table"; of choices the one that is shown first."""
 
     def within(items: typing.Sequence[Json]) -> typing.Iterator[Json]:
         for item in items:

@@ -19,7 +19,7 @@ class Layer:
 
     name: str  # in model.named_modules()
     module: torch.nn.Module
-    number: int | None  # None where the model has several stacks, so that a number would be ambiguous
+    number: int | None  # None if the model has several stacks, so that a number would be ambiguous
     heads: int | None  # None where the module does not say
     cross: bool  # attends to another sequence than its own
 

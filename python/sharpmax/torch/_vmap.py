@@ -42,7 +42,7 @@ def _own_shape(tensor: Tensor, dim: Dim) -> tuple[int, ...]:
 
 
 def _fold_mask(mask: Tensor, dim: Dim, size: int, heads: int, apart: bool) -> Tensor:
-    """apart: every head has its own, because its gradient is wanted."""
+    """apart: every head has its own, because its gradient is asked for."""
     if dim is None and not apart and (mask.dim() < 3 or mask.shape[-3] == 1):
         return mask
     folded = _four(_mapped(mask, dim, size))

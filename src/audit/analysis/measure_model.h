@@ -17,7 +17,7 @@
 
 namespace sharpmax::audit {
 
-// Settings of paper B's analyses. The defaults are the authors' (arXiv 2508.17821), where they are known.
+// Settings of paper B's analyses. The defaults are the authors' (arXiv 2508.17821), if they are known.
 
 enum class Analysis { distance_length, distance_top, critical_top, separability, gradient };
 inline constexpr Analysis kAnalyses[] = {Analysis::distance_length, Analysis::distance_top,
@@ -70,16 +70,16 @@ struct TextSize {
   std::int64_t before = 0;  // tokens that go before every chunk and count
 };
 // The same with what a text allows: a shorter L, lengths up to it, N below it. What was given up is said in
-// `notes`, a sentence each. Error{bad_argument} where nothing is left.
+// `notes`, a sentence each. Error{bad_argument} if nothing is left.
 AnalysisSettings fitted(AnalysisSettings settings, const TextSize& text, std::vector<std::string>& notes);
 
 // The N that critical-top tries: every one up to 100, beyond that in steps of 2 %.
 std::vector<std::int64_t> tried_tops(std::int64_t most);
 
-// What one pass over the rows has to measure for all analyses that are wanted.
+// What one pass over the rows has to measure for all requested analyses.
 struct RowPlan {
   std::vector<std::int64_t> lengths;  // ascending; the last is L
-  DistancePlan distances;             // no N: none is wanted
+  DistancePlan distances;             // no N: none is measured
   std::int64_t common_from = 0;       // rows from here on leave keys out at every N of settings.tops
   std::vector<std::int64_t> separability_tops;
   GradientPlan gradient;
@@ -160,7 +160,7 @@ struct AnalyzedText {
   std::optional<model::Token> begin;  // goes before every chunk; L counts it
 };
 
-// Consecutive chunks from the start of the text, fewer where there is less (fitted()). Each is read from an
+// Consecutive chunks from the start of the text, fewer if there is less (fitted()). Each is read from an
 // empty cache, all of it as one block: the session must have blocks and room of at least L tokens, else
 // Error{bad_argument}. pause: as in BlockJob.
 HeadMeasurements measure_heads(model::Session& session, const AnalyzedText& text,

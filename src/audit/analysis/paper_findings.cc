@@ -88,7 +88,7 @@ PaperFinding plateau(const HeadMeasurements& found) {
   return f;
 }
 
-// Critical N of a subset in the middle, or of all heads where the model has too few for subsets.
+// Critical N of a subset in the middle, or of all heads if the model has too few for subsets.
 std::optional<std::int64_t> typical_top(const CriticalAtLength& critical) {
   return critical.subsets.tops.empty() ? critical.all.top : median_top(critical.subsets.tops);
 }

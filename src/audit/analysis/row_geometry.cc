@@ -35,7 +35,7 @@ void random_keys(const CounterRandom& random, std::uint64_t row, std::int64_t al
   number(static_cast<std::size_t>(all), keys);
   count = std::min(count, all);
   std::array<std::uint32_t, 4> bits{};
-  // Fisher and Yates, as far as wanted. A 32-bit draw scaled down favours no key by more than all / 2^32.
+  // Fisher and Yates, as far as needed. A 32-bit draw scaled down favours no key by more than all / 2^32.
   for (std::int64_t i = 0; i < count; ++i) {
     const auto at = static_cast<std::uint64_t>(i);
     if (at % 4 == 0) bits = random.bits((row << 20) + at / 4);

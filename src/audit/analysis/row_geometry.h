@@ -32,7 +32,7 @@ struct RowParts {
 double sum_of_distances(const RowParts& row, double square);
 // add_key() and then that, in one sweep; `projection` is the row's.
 double add_key_and_sum(double c, const double* gram, const RowParts& row, double square, double* projection);
-// The least |s - y_i|^2 over the keys left out; infinite where there is none.
+// The least |s - y_i|^2 over the keys left out; infinite if there is none.
 double least_square(const RowParts& row, double square);
 
 // Sum of sqrt(constant + by_first first[i] + by_second second[i]).
@@ -42,7 +42,7 @@ double sum_of_roots(double constant, double by_first, const double* first, doubl
 // reach[i] = max(reach[i], square_j - 2 gram[i]): with x_i.x_i added, the largest |x_i - x_j|^2 over the keys
 // j taken.
 void raise_reach(double square_j, const double* gram, std::int64_t keys, double* reach);
-// The largest first[i] + second[i] where left[i] is 1; -infinity where there is none.
+// The largest first[i] + second[i] where left[i] is 1; -infinity if there is none.
 double largest_sum(const double* first, const double* second, const double* left, std::int64_t keys);
 
 // out[i] = exp((scores[i] + step direction[i] - highest) rate), and their sum. direction null: none.
@@ -133,7 +133,7 @@ struct WeighedRow {
 
 struct DistancePlan {
   std::vector<std::int64_t> tops;  // N, ascending, at least 1
-  std::vector<bool> bounded;       // for each N: whether chosen_bound is wanted
+  std::vector<bool> bounded;       // for each N: whether chosen_bound is measured
   int draws = 1;
 };
 

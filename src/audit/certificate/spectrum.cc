@@ -194,7 +194,7 @@ LargestProduct largest_product(const Magnitudes& query, const Magnitudes& key, s
   std::vector<float> inverse(weights);
   for (float& w : inverse) w = 1.0f / w;
   const Sorted q = sorted(query, weights), k = sorted(key, inverse);
-  // A product of non-negative vectors in float is off by this much of itself.
+  // Relative error of a product of non-negative vectors in float.
   const double error = kRounding * static_cast<double>(groups + 8);
   std::vector<float> products(to_size(kBlock * kBlock)), row_best(to_size(query.count), 0.0f);
   double best = 0.0;

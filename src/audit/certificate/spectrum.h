@@ -23,7 +23,7 @@ struct Symmetric {
   }
   double trace() const;
   // Each entry and its mirror image become their mean: products round them apart, and the norm of a matrix is
-  // its largest eigenvalue only where they agree. Brings it no further from a symmetric one.
+  // its largest eigenvalue only if they agree. Brings it no further from a symmetric one.
   void make_symmetric();
 };
 
@@ -42,7 +42,7 @@ double largest_eigenvalue(const Symmetric& matrix);
 std::vector<double> leading_diagonal(const Symmetric& matrix, int doublings);
 
 // l l^T = matrix + lift on its diagonal, up to `error` in the spectral norm. l is lower triangular. The lift
-// is what keeps the last pivots of a singular matrix positive; where one is not, the error is infinite.
+// is what keeps the last pivots of a singular matrix positive; if one is not, the error is infinite.
 struct Factor {
   Symmetric lower;  // its upper half is 0
   double error = 0.0;

@@ -170,7 +170,7 @@ void name_inputs(FixSettings& settings, const SharedJob& job) {
   if (!settings.task.empty()) settings.task = job.named_place("task", settings.task);
 }
 
-// Does what is left of the run. `json`: file for the results as they come; empty: none.
+// Does the rest of the run. `json`: file for the results as they come; empty: none.
 void carry_out(audit::FixRun& run, const model::Model& model, FixResult& result, const std::string& json,
                Listener& listener) {
   using Clock = std::chrono::steady_clock;

@@ -49,7 +49,7 @@ struct Material {
 };
 
 // The first `tokens` of the text to the one part, as many after them to the other, in chunks of `length`;
-// half of the text each where it is shorter. Every chunk begins with the token that the model expects before
+// half of the text each if it is shorter. Every chunk begins with the token that the model expects before
 // a text. Error{bad_argument} where a part would have fewer than kLeastTokens.
 inline constexpr std::int64_t kLeastTokens = 64;
 void add_text(Material& material, const model::Tokenizer& tokenizer, std::span<const model::Token> text,
@@ -193,7 +193,7 @@ struct FixPlan {
 
 struct FixListener {
   std::function<void(const std::vector<TriedRule>&)> on_trial;  // one more is done, or one was held out
-  // What is being tried, how much is done of what was left to do, in Material::cost().
+  // The candidate at work, and the work done so far, in units of Material::cost().
   std::function<void(const std::string& name, std::int64_t done, std::int64_t whole)> on_cost;
 };
 
@@ -204,7 +204,7 @@ class FixRun {
   FixRun(const model::Model& model, FixPlan plan, const model::SessionSettings& settings,
          std::vector<TriedRule> earlier);
 
-  // Does what is left. Error{bad_file} where an earlier trial is not the one that comes at its place.
+  // Does the rest. Error{bad_file} where an earlier trial is not the one that comes at its place.
   void go(const FixListener& listener);
 
   const FixPlan& plan() const noexcept { return plan_; }

@@ -195,7 +195,7 @@ namespace {
 
 using Kind = model::RopeScaling::Kind;
 
-// The one beta of all heads; none where they differ or are no plain softmax.
+// The one beta of all heads; none if they differ or are no plain softmax.
 std::optional<double> common_beta(const model::NormalizerTable& table) {
   const AnyNormalizer& first = table.at(0, 0);
   if (first.name() != "softmax") return std::nullopt;

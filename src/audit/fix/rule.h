@@ -71,7 +71,7 @@ struct RuleTable {
 // `own`: what every head was trained with.
 RuleTable make_out(const Rule& rule, const HeadSurvey& survey, const model::NormalizerTable& own);
 
-// What is tried unless the user says otherwise. `longest`: tokens of the longest text or question; past the
+// Candidates unless the user names others. `longest`: tokens of the longest text or question; past the
 // trained length positions are stretched, too.
 std::vector<std::string> default_rules(const model::Configuration& configuration, std::int64_t longest);
 

@@ -60,7 +60,7 @@ HeadBound bound_of(const model::Model& model, const audit::HeadCertificate& head
   return bound;
 }
 
-// The first sentence of the verdict: what is proved, and for how many heads.
+// The first sentence of the verdict: the bound, and for how many heads it holds.
 std::string proved_sentence(const ModelBoundResult& result) {
   std::vector<double> others;  // spreads of heads whose bound is not useful
   bool astronomic = false;

@@ -18,7 +18,7 @@ namespace sharpmax::audit {
 // squares over the measured lengths. Damping 0 is "no change", 1 the power law. It is one number for all
 // heads, chosen where the truth is known: from the shorter of the measured lengths to the longer ones.
 
-// One head's median at every length, ascending; NaN where there is none.
+// One head's median at every length, ascending; NaN if there is none.
 struct Curve {
   std::span<const double> lengths;
   std::span<const double> values;
@@ -67,7 +67,7 @@ Findings find(const ReadingPlan& plan, const Readings& readings, const model::Co
 
 // Findings as JSON, and the six digits of their numbers.
 
-// Numbers in results: six digits, enough to read. What is not finite becomes not-a-number, which is null in JSON.
+// Numbers in results: six digits, enough to read. Numbers that are not finite become not-a-number, which is null in JSON.
 
 double rounded(double value);
 Json six_digits(double value);

@@ -92,7 +92,7 @@ inline constexpr std::int64_t kKeptRows = 64;
 
 // A model reads excerpts of a text while an audit looks on; and what it kept, as a file.
 
-// [excerpt][length]; nothing where it has not been read yet.
+// [excerpt][length]; nothing if it has not been read yet.
 using Readings = std::vector<std::vector<std::optional<KeptRows>>>;
 Readings no_readings(const ReadingPlan& plan);
 // Those of rank 0, on all ranks.
@@ -118,7 +118,7 @@ void read_excerpt(model::LayerPass& pass, std::span<const model::Token> excerpt,
 // positions of the queries in `excerptE_nN_positions`; `fingerprint` says of what. Written atomically.
 void write_readings(const std::filesystem::path& path, const Readings& readings, const ReadingPlan& plan,
                     const model::Configuration& configuration, std::uint64_t fingerprint);
-// Error{bad_file} where the file is not of this plan, model and fingerprint.
+// Error{bad_file} if the file is not of this plan, model and fingerprint.
 Readings read_readings(const std::filesystem::path& path, const ReadingPlan& plan,
                        const model::Configuration& configuration, std::uint64_t fingerprint);
 

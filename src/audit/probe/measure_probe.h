@@ -24,7 +24,7 @@ class ItemAttention : public model::AttentionObserver {
  public:
   ItemAttention(std::int64_t layers, std::int64_t heads);
 
-  // What is watched from now on; forgets the sums.
+  // Sets the items to watch; forgets the sums.
   void watch(const WatchedRows& rows);
 
   // [layer, head], of the rows watched since: mean over rows of the weight on the item's tokens.

@@ -25,7 +25,7 @@ ProbeKind probe_kind_of(std::string_view name);
 
 // A question as text. Questions of one context share their beginning, all of its items included.
 struct ProbeText {
-  std::string items;     // all of them, and for max what is asked
+  std::string items;     // all of them, and for max the question
   std::string question;  // what else a message has to ask; plain text goes straight on to the opening
   std::string opening;   // how the answer begins; `answer` comes next
   std::string answer;
@@ -33,7 +33,7 @@ struct ProbeText {
 };
 
 // Keys of a look-up are single words up to 155 items, and pairs of words beyond: those share words with one
-// another, which makes them harder to tell apart.
+// another, which makes them harder to distinguish.
 //
 // At most so many items in a context: for look-up there are no more keys.
 std::int64_t most_items(ProbeKind kind);
@@ -59,11 +59,11 @@ struct Question {
 
 struct Probe {
   ProbeKind kind = ProbeKind::lookup;
-  bool chat = false;  // as a message in the model's own template; Error{unsupported} where it has none
+  bool chat = false;  // as a message in the model's own template; Error{unsupported} if it has none
   std::uint64_t seed = 0;
 };
 
-// How many questions share a context, where there is more than one to ask. Reading a context costs as much as
+// How many questions share a context, if there is more than one to ask. Reading a context costs as much as
 // about so many answers.
 inline constexpr std::int64_t kQuestionsPerContext = 10;
 
@@ -72,7 +72,7 @@ inline constexpr std::int64_t kQuestionsPerContext = 10;
 // fits.
 std::vector<Question> probe_questions(const model::Model& model, const Probe& probe, std::int64_t length,
                                       std::int64_t count, std::int64_t first_context = 0);
-// The same for a tokenizer alone; `chat` as wanted by probe.chat.
+// The same for a tokenizer alone; `chat` as in probe.chat.
 std::vector<Question> probe_questions(const model::Tokenizer& tokenizer,
                                       const std::optional<model::ChatTemplate>& chat, const Probe& probe,
                                       std::int64_t length, std::int64_t count,

@@ -149,7 +149,7 @@ RopeScaling parse_rope_scaling(std::string_view text, std::int64_t trained);
 // refusal says where the setting stands and what was expected.
 
 // A setting's name in each kind of file: GGUF's without the architecture's prefix, config.json's as a path
-// ("rope_parameters.rope_theta"), looked for in its text_config first where it has one, as models that see
+// ("rope_parameters.rope_theta"), looked for in its text_config first if it has one, as models that see
 // images do. Of several names the first that is there counts.
 struct SettingName {
   std::string_view gguf;
@@ -169,7 +169,7 @@ class Settings {
   std::optional<bool> boolean(const SettingName& name) const;
   std::optional<std::string> text(const SettingName& name) const;
   std::optional<std::vector<std::string>> texts(const SettingName& name) const;
-  // Whole numbers or booleans (0 and 1); nothing where there is one number instead of a list.
+  // Whole numbers or booleans (0 and 1); nothing if there is one number instead of a list.
   std::optional<std::vector<std::int64_t>> integers(const SettingName& name) const;
   std::optional<std::vector<double>> numbers(const SettingName& name) const;
 
@@ -195,7 +195,7 @@ Rope read_rope(const Settings& settings, RotationPairs pairs, const Configuratio
 // but what it says of these layers.
 Rope read_window_rope(const Settings& settings, const Configuration& configuration, double base);
 
-// An architecture is a description: which parts it has, what its file calls them, and what is peculiar to it.
+// An architecture is a description: its parts, their names in its file, and its peculiarities.
 // One file in family/ is one architecture; the forward pass knows none of them by name.
 
 // Names of tensors without ".weight" and ".bias"; {} is the layer. Empty: the architecture has no such part.
@@ -233,7 +233,7 @@ struct Architecture {
   // Folders store the weight of a norm less this (Gemma: 1); GGUF files store the weight.
   float folder_norm_offset = 0;
   bool folder_weights_by_input = false;  // [input, output] instead of [output, input], but for the embedding
-  bool folder_experts_by_input = false;  // the same of experts in one tensor, where they are floats
+  bool folder_experts_by_input = false;  // the same of experts in one tensor, if they are floats
 
   PartNames gguf;
   PartNames folder;
@@ -266,7 +266,7 @@ double attention_scale_of_gemma(const Configuration& configuration, const Settin
 
 // Numbers of a mixture of experts, which the file must have.
 Experts read_experts(const Configuration& configuration, const Settings& settings);
-// "sliding_window" for every layer, where the file has one.
+// "sliding_window" for every layer, if the file has one.
 void read_one_window(Configuration& configuration, const Settings& settings);
 // As Qwen 2 has them: layers from max_window_layers on, and only where the file says so.
 void read_late_windows(Configuration& configuration, const Settings& settings);
@@ -279,7 +279,7 @@ void read_windows_but_every(Configuration& configuration, const Settings& settin
 void check_one_a_layer(const Settings& settings, std::string_view name, std::size_t entries, std::int64_t layers);
 // A number that is there and positive, or `otherwise`.
 double positive_or(const Settings& settings, const SettingName& name, double otherwise);
-// A soft cap: 0 where the file has none, refused where it is negative or not finite.
+// A soft cap: 0 if the file has none, refused if it is negative or not finite.
 double cap_of(const Settings& settings, const SettingName& name);
 // The model asks for something that does not run here.
 [[noreturn]] void refuse_setting(const Settings& settings, std::string_view name);

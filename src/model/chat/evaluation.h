@@ -87,7 +87,7 @@ class Evaluation {
   std::vector<Scope> scopes_;
 };
 
-// Throw Error{unsupported} naming what is not known.
+// Throw Error{unsupported} naming the unknown construct.
 Value apply_filter(Evaluation& run, std::string_view name, const Value& value, const Arguments& arguments);
 bool passes_test(Evaluation& run, std::string_view name, const Value& value, const Arguments& arguments);
 Value call_method(Evaluation& run, const Value& of, std::string_view name, const Arguments& arguments);

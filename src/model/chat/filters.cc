@@ -1,4 +1,4 @@
-// Filters and tests that chat templates use. What is not here is refused by name.
+// Filters and tests that chat templates use. Others are refused by name.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -91,7 +91,7 @@ bool is_whole(GgufType type) noexcept {
          type != GgufType::string && type != GgufType::array;
 }
 
-// A whole number or truth value of `type`; nothing where it is too large.
+// A whole number or truth value of `type`; nothing if it is too large.
 std::optional<std::int64_t> whole(GgufType type, const std::byte* at) {
   switch (type) {
     case GgufType::uint8:
@@ -185,7 +185,7 @@ std::string part_ending(std::int64_t part, std::int64_t parts) {
   return fmt::format("-{:05}-of-{:05}.gguf", part + 1, parts);
 }
 
-// A number that every part must have; headers of parts are no GgufFile, so that none of them looks for others.
+// A number that every part must have; headers of parts are not a GgufFile, so that none of them looks for others.
 std::int64_t part_number(const GgufHeader& header, std::string_view key, const std::string& name) {
   for (const GgufEntry& entry : header.entries)
     if (entry.key == key && is_whole(entry.value.type)) return whole_that_fits(name, entry, entry.value.type, 0);

@@ -124,7 +124,7 @@ struct GgufTensorType {
 };
 
 const GgufTensorType* gguf_tensor_type(std::uint32_t number) noexcept;  // null: no such type
-// The name of a type that the format once had; empty for any other number.
+// Name of a type that the format has dropped; empty for any other number.
 std::string_view removed_gguf_type(std::uint32_t number) noexcept;
 
 // A place in a GGUF file that moves on as numbers and texts are read, and never past the end.

@@ -34,7 +34,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// The one file in `folder` whose name ends so; empty where there is none.
+// The one file in `folder` whose name ends so; empty if there is none.
 fs::path only_file(const fs::path& folder, std::string_view ending) {
   fs::path found;
   std::error_code failure;

@@ -34,12 +34,12 @@ class SafetensorsFolder {
 
   const std::string& name() const noexcept { return name_; }
   std::span<const StoredTensor> tensors() const noexcept { return tensors_; }  // of all shards, by name
-  // What is no weight: integer and truth-value buffers (GPT-2's masks, positions), tensors without elements.
+  // Tensors that are not weights: integer and truth-value buffers (GPT-2's masks, positions), tensors without elements.
   // With ForeignTypes::keep float64 is here too, which is else refused.
   std::span<const ForeignTensor> foreign_tensors() const noexcept { return foreign_tensors_; }
   std::span<const SafetensorsFile> shards() const noexcept { return shards_; }
   const StoredTensor* find_tensor(std::string_view name) const noexcept;
-  // The object in config.json; null where there is no such file.
+  // The object in config.json; null if there is no such file.
   const nlohmann::json* configuration() const noexcept { return configuration_.get(); }
   const std::filesystem::path& folder() const noexcept { return folder_; }  // for tokenizer.json
 
@@ -63,7 +63,7 @@ std::optional<StoredTensor> tensor_with_scales(const SafetensorsFile& shard, con
 // Scales of MXFP4, which belong to their blocks.
 bool is_part_of_another(const SafetensorEntry& entry, std::span<const SafetensorsFile> shards);
 
-// Either kind of model file, told apart by what is in it, not by its name.
+// Either kind of model file, distinguished by its contents, not by its name.
 
 using ModelFile = std::variant<GgufFile, SafetensorsFolder>;
 
@@ -87,7 +87,7 @@ inline const StoredTensor* find_tensor(const ModelFile& file, std::string_view n
 // Which model it is, told by its bytes: SHA-256 in hexadecimal.
 //
 // Of a GGUF file the checksum of the file, as `sha256sum` and Hugging Face print it. Of a folder that of the
-// lines "DIGEST  NAME\n" of its config.json, its tokenizer.json (where they are there) and its .safetensors
+// lines "DIGEST  NAME\n" of its config.json, its tokenizer.json (if they are there) and its .safetensors
 // files, in the order of their names:
 //
 //   LC_ALL=C; sha256sum config.json *.safetensors tokenizer.json | sort -k 2 | sha256sum   (docs/reference/models.md)
@@ -103,7 +103,7 @@ struct JsonLimits {
   int depth = 64;
 };
 
-// The object in `text`; `name` opens every message. Error{bad_file} with the byte for what is not JSON, not
+// The object in `text`; `name` opens every message. Error{bad_file} with the byte for text that is not JSON, not
 // an object, larger or deeper than the limits, or has a key twice in one object.
 nlohmann::json parse_json_object(std::string_view text, std::string_view name, const JsonLimits& limits = {});
 nlohmann::json read_json_object(const std::filesystem::path& path, const JsonLimits& limits = {});

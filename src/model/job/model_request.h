@@ -59,7 +59,7 @@ inline bool by_layer(const ReadingOrder& order) { return order.by_layer || order
 std::filesystem::path state_file(const Saving& saving, const ReadingOrder& order);
 void remove_state(const std::filesystem::path& file);
 
-// SHA-256 of the model as model/file/model_file.h has it; tells its progress if that takes over a second.
+// SHA-256 of the model as model/file/model_file.h has it; reports progress if that takes over a second.
 std::string checksum_of(const ModelFile& file, Listener& listener);
 
 ModelSettings settings_of(const Model& model, const ModelRequest& request, Listener& listener);
@@ -67,7 +67,7 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
 // Settings of results as JSON without the paths of model, text and questions, which machines may have in other places.
 Json without_paths(Json settings);
 
-// A TextRequest carried out: the tokens of a text, and what tells one text from another.
+// A TextRequest carried out: the tokens of a text, and the checksum that identifies it.
 
 // The text itself. Throws Error{bad_argument} for none and for two, {bad_file} for bytes that are not UTF-8.
 std::string text_of(const TextRequest& request);
@@ -87,7 +87,7 @@ std::int64_t tokens_before_text(const Model& model);
 // What a token stands for in a text; its number if the model has no tokenizer.
 std::string token_text(const Model& model, Token token);
 
-// FNV-1a, to tell whether a resumed job reads the same: of tokens, and of any text on top.
+// FNV-1a, to check that a resumed job reads the same: of tokens, and of any text on top.
 std::uint64_t fingerprint_of(std::span<const Token> tokens);
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::string_view text);
 

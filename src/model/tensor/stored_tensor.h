@@ -69,7 +69,7 @@ struct StoredScales {
   std::int64_t first_row = 0;  // of the matrix among the tensor's rows
 };
 
-// That of weight [row, column] of the matrix; 1 where there are none.
+// That of weight [row, column] of the matrix; 1 if there are none.
 float scale_at(const StoredScales& scales, std::int64_t row, std::int64_t column) noexcept;
 
 // A tensor where it lies in a mapped file: checked, never copied.
@@ -78,7 +78,7 @@ struct StoredTensor {
   TensorType type = TensorType::f32;
   std::vector<std::int64_t> shape;  // innermost last, whatever the file's own order; never empty dimensions
   std::span<const std::byte>
-      bytes;                 // exactly the elements; aligned only as far as who wrote the file saw to it
+      bytes;                 // exactly the elements; aligned only as far as the writer of the file aligned them
   std::uint64_t offset = 0;  // of the first byte in its file, for messages
   StoredScales scales = {};
 };
@@ -120,7 +120,7 @@ inline int byte_at(const std::byte* at) noexcept { return std::to_integer<int>(*
 inline int low_half(const std::byte* at) noexcept { return byte_at(at) & 0x0f; }
 inline int high_half(const std::byte* at) noexcept { return byte_at(at) >> 4; }
 
-// What four bits stand for where it is not themselves: IQ4_NL and IQ4_XS, and floats of four bits (times two, so that
+// Values that four bits stand for, if not their own number: IQ4_NL and IQ4_XS, and floats of four bits (times two, so that
 // all are whole; the scale is half of a power of two to make up for it).
 inline constexpr std::int8_t kUnevenSteps[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 inline constexpr std::int8_t kTwiceFloat4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};

@@ -52,7 +52,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, const MergeList& merges, Repeat
   }
 }
 
-// The character as its bytes' own tokens, where it has them all.
+// The character as its bytes' own tokens, if it has them all.
 bool BpeModel::add_bytes(std::string_view character, std::uint32_t begin,
                          std::vector<Symbol>& symbols) const {
   if (!rules_.byte_fallback) return false;

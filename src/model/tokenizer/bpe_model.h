@@ -34,7 +34,7 @@ struct Join {
   Token token = kNoToken;
 };
 
-// find(left, right) gives the Join of two neighbours, or nothing. What is left of `symbols` is the answer.
+// find(left, right) gives the Join of two neighbours, or nothing. The symbols that remain are the answer.
 template <class Find>
 void join_neighbours(std::vector<Symbol>& symbols, const Find& find) {
   constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -80,13 +80,13 @@ void join_neighbours(std::vector<Symbol>& symbols, const Find& find) {
 }
 
 struct BpeRules {
-  // What happens to a character that is no token.
+  // Treatment of a character that is not a token.
   enum class Unknown {
     stays,    // llama.cpp: nothing joins across it, then it is left out
     dropped,  // Hugging Face: its neighbours meet
   };
   Unknown unknown = Unknown::stays;
-  Token unknown_token = kNoToken;  // Hugging Face: stands for what is left out
+  Token unknown_token = kNoToken;  // Hugging Face: stands for characters that are left out
   bool fuse_unknown = false;       // one for a run
   bool byte_fallback = false;      // "<0x0A>" before the unknown token
   bool whole_words_first = false;  // a word that is a token is that token, whatever the merges say

@@ -49,7 +49,7 @@ class GgufTokenizer : public Tokenizer {
  protected:
   GgufTokenizer(GgufVocabulary& parts, const GgufDefaults& defaults);  // takes the texts
 
-  // One stretch without special texts; `first` where nothing or a special token stands before it.
+  // One stretch without special texts; `first` if nothing or a special token stands before it.
   virtual void encode_stretch(std::string_view text, bool first, std::vector<Token>& out) const = 0;
   virtual std::string bytes_of_normal(std::string_view text) const = 0;
 

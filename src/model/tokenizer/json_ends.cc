@@ -1,4 +1,4 @@
-// Which tokens begin and end a text: from the template in tokenizer.json, and from the files beside it.
+// Tokens that begin and end a text: from the template in tokenizer.json, and from the files beside it.
 #include <fmt/format.h>
 
 #include <algorithm>

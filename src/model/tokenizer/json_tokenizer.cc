@@ -14,7 +14,7 @@
 namespace sharpmax::model {
 namespace {
 
-// The well-formed character that ends the text; "" where the text is empty.
+// The well-formed character that ends the text; "" if the text is empty.
 std::string_view last_character(std::string_view text) {
   std::size_t begin = text.size();
   while (begin > 0) {

@@ -19,7 +19,7 @@ namespace sharpmax::model {
 
 // The stages of a Hugging Face tokenizer.json before and after its model: normalizer, pre-tokenizer, decoder.
 
-// The "type" of a stage. Throws Error{bad_file} where there is none.
+// The "type" of a stage. Throws Error{bad_file} if there is none.
 std::string type_of_stage(const nlohmann::json& stage, std::string_view what);
 // {"String": ...} or {"Regex": ...}
 Pattern pattern_of(const nlohmann::json& stage);
@@ -93,7 +93,7 @@ class JsonDecoder {
   std::string bytes_of(std::string_view token_text) const;
   // The text of the first token, which may lose spaces that were put before it.
   std::string bytes_of_first(std::string_view token_text) const;
-  // What is done to the joined text.
+  // Steps on the joined text.
   void finish(std::string& text) const;
 
  private:

@@ -28,7 +28,7 @@ class Pattern {
   explicit Pattern(std::string_view expression);
   static Pattern literal(std::string_view text);  // matches that text
 
-  // Cuts `text` (well-formed UTF-8) into matches and what is between them, in order, nothing left out.
+  // Cuts `text` (well-formed UTF-8) into matches and the text between them, in order, nothing left out.
   std::vector<Piece> cut(std::string_view text) const;
 
  private:

@@ -54,7 +54,7 @@ class Tokenizer {
 // Throws Error{bad_file} for a broken vocabulary, {unsupported} for a kind that we do not know.
 std::unique_ptr<const Tokenizer> make_tokenizer(const ModelFile& file);
 
-// Tokens, one at a time, to text that can be shown at once: a character whose bytes come in several tokens is
+// Tokens, one at a time, to text that can be shown immediately: a character whose bytes come in several tokens is
 // kept back until it is whole.
 class TextStream {
  public:
@@ -63,7 +63,7 @@ class TextStream {
   // The bytes that are ready. Bytes that can never become a character come as they are: what is put out is,
   // joined, exactly what the tokens stand for.
   std::string push(Token token);
-  // What is left at the end, whole or not.
+  // The bytes that remain at the end, whole or not.
   std::string flush();
 
  private:
@@ -104,7 +104,7 @@ class Vocabulary {
   std::size_t longest_ = 0;
 };
 
-// "<0x0A>" is 10; nothing where the text is not of that form. Digits may be of either case.
+// "<0x0A>" is 10; nothing if the text is not of that form. Digits may be of either case.
 std::optional<std::uint8_t> byte_named(std::string_view text) noexcept;
 std::string name_of_byte(std::uint8_t byte);  // "<0x0A>"
 
@@ -149,7 +149,7 @@ class SpecialTexts {
   bool begins_[256] = {};    // first bytes, to pass over ordinary text quickly
 };
 
-// Text and matches, in order, without what is empty.
+// Text and matches, in order, without empty ones.
 std::vector<Fragment> fragments_of(std::string_view text, std::span<const SpecialTexts::Match> matches,
                                    const SpecialTexts& specials);
 

@@ -9,7 +9,7 @@
 
 namespace sharpmax::model {
 
-// Bytes of the well-formed character at the start of `text`; 0 where there is none. Well-formed as Unicode
+// Bytes of the well-formed character at the start of `text`; 0 if there is none. Well-formed as Unicode
 // says: shortest form, no surrogates, nothing above U+10FFFF.
 std::size_t character_length(std::string_view text) noexcept;
 

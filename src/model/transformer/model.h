@@ -17,7 +17,7 @@ namespace sharpmax::model {
 
 // The weights of a model where its file has them; norms and biases, which are small, as floats.
 struct NormWeights {
-  std::vector<float> scale;  // [width of what is normalized]
+  std::vector<float> scale;  // [width of the normalized vector]
   std::vector<float> shift;  // empty: none
 };
 
@@ -53,7 +53,7 @@ struct LayerWeights {
 
 struct Weights {
   WeightMatrix embedding;                 // [vocabulary, width]
-  std::optional<WeightMatrix> positions;  // [context, width], where they are learned
+  std::optional<WeightMatrix> positions;  // [context, width], if they are learned
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
   WeightMatrix head;  // [vocabulary, width]; the embedding where the two are tied

@@ -77,7 +77,7 @@ std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer,
     const AnyNormalizer& normalizer = table.at(layer, head);
     std::int64_t end = head + 1;
     while (end < heads && go_together(table.at(layer, end), normalizer)) ++end;
-    // Whole groups from the start of one, or what is left of the group that the head is in.
+    // Whole groups from the start of one, or the rest of the group that the head is in.
     const std::int64_t in_group = head % group;
     if (in_group != 0 || end - head < group) {
       end = std::min(end, head - in_group + group);

@@ -1,4 +1,4 @@
-// Which normalizer each head of each layer runs under.
+// The normalizer that each head of each layer runs under.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ std::vector<HeadRun> head_runs(const NormalizerTable& table, std::int64_t layer,
 //    "heads": [{"layer": 0, "head": 3, "normalizer": "entropy_target:nats=1"}]}
 //
 // Later words are stronger: a head's own, its layer's, the default. "own" is what a head was trained with, and the
-// default where there is none. "model" may be left out; where it is there it must be the model's. Anything unknown,
+// default if there is none. "model" may be left out; if it is there it must be the model's. Anything unknown,
 // named twice or not there is refused.
 
 // `name` opens every message. Error{bad_file} says which entry is wrong.

@@ -96,7 +96,7 @@ void KeyValueCache::store_bytes(std::int64_t layer, std::int64_t first, std::int
 
 namespace {
 
-// Logits are computed for so many tokens at once that their memory stays small: [32, 256000] floats are 33
+// Logits are computed for so many tokens together that their memory stays small: [32, 256000] floats are 33
 // MB.
 constexpr std::int64_t kLogitTokens = 32;
 

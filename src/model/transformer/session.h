@@ -25,13 +25,13 @@ namespace sharpmax::model {
 
 enum class CacheType { float32, float16 };
 
-// What a cache takes; nothing where it is more than can be counted.
+// What a cache takes; nothing if it is more than can be counted.
 std::optional<std::uint64_t> cache_bytes(const Configuration& configuration, std::int64_t tokens,
                                          CacheType type);
 
 class KeyValueCache {
  public:
-  // Room for `capacity` tokens. Pages are touched only as they are written. std::bad_alloc where there is no
+  // Room for `capacity` tokens. Pages are touched only as they are written. std::bad_alloc if there is no
   // room.
   KeyValueCache(const Configuration& configuration, std::int64_t capacity, CacheType type);
 
@@ -68,7 +68,7 @@ class KeyValueCache {
 // A block of tokens goes through all layers before the next. Everything is summed in an order that depends on
 // shapes alone: the same tokens in the same blocks give bitwise the same logits for any number of threads.
 
-// Someone who looks on while a model attends: for each layer, each block of tokens and each run of heads it
+// A watcher of a model that attends: for each layer, each block of tokens and each run of heads it
 // sees queries, keys, values and the layer's input, and may ask attend() for statistics of the rows.
 
 // What one call of attend() is about. Views are valid during the call.

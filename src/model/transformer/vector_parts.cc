@@ -111,7 +111,7 @@ Vec GeluTanh(Vec x) {
   return TimesSigmoid(x, hn::Mul(hn::Mul(x, rate), hn::MulAdd(hn::Mul(x, x), cubic, hn::Set(d, 1.0f))));
 }
 
-// Of gpt-oss. Max and Min of Highway take the second of two where one is NaN on some machines: NaN is put back.
+// The activation of gpt-oss. Max and Min of Highway take the second of two if one is NaN on some machines: NaN is put back.
 Vec ClampedSwish(Vec gate, Vec up) {
   const Tag d;
   const Vec most = hn::Set(d, 7.0f), least = hn::Set(d, -7.0f);

@@ -39,7 +39,7 @@ std::string end_of(const Curve& curve) {
   return formatted(curve.format, curve.points.back().value);
 }
 
-// "At 16,384: softmax 12.3 %, ..." for who cannot see the curves.
+// "At 16,384: softmax 12.3 %, ..." for readers who cannot see the curves.
 std::string described(const Chart& chart) {
   std::string ends;
   for (const Curve& curve : chart.curves)

@@ -60,7 +60,7 @@ using Attributes = std::initializer_list<std::pair<std::string_view, std::string
 
 class Svg {
  public:
-  // title: what it shows; described: the numbers, for who cannot see it.
+  // title: what it shows; described: the numbers, for readers who cannot see it.
   Svg(double width, double height, std::string title, std::string described);
 
   void line(Place from, Place to, const Stroke& stroke, Attributes more = {});

@@ -1,4 +1,4 @@
-// How curves look: their colours and strokes, the same for a normalizer in every chart; axes, from values to places, with their ticks.
+// Looks of curves: their colours and strokes, the same for a normalizer in every chart; axes, from values to places, with their ticks.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ namespace sharpmax::retrieval {
 struct ResidualBin {
   Interval entropy;
   std::int64_t points = 0;
-  double mean_beta = 0.0;      // NaN where there are no points, as are the next
+  double mean_beta = 0.0;      // NaN if there are no points, as are the next
   double mean_residual = 0.0;  // of beta - polynomial
   double rms_residual = 0.0;
 };
@@ -86,7 +86,7 @@ struct TemperatureFit {
 std::vector<FitPoint> best_temperatures(const Head& head, const TemperatureFitRequest& request,
                                         std::vector<FitCount>& counts, const Execution& execution = {});
 
-// Points wanted for each coefficient: with fewer, the polynomial follows the noise.
+// Points needed for each coefficient: with fewer, the polynomial follows the noise.
 inline constexpr std::int64_t kPointsPerCoefficient = 10;
 
 // Throws Error{bad_argument} for bad settings, before any work, and Error{unsupported} when too few sets were

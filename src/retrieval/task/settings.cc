@@ -108,7 +108,7 @@ std::vector<std::int64_t> doubling(std::int64_t from, std::int64_t to) {
   return sizes;
 }
 
-// Paper A's setting, as far as it is known: docs/reference/retrieval.md says what is guessed.
+// Paper A's setting, as far as it is known: docs/reference/retrieval.md lists our guesses.
 Arm paper_arm(std::int64_t steps) {
   Arm arm{.name = "paper"};
   arm.training.steps = steps;

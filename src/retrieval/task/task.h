@@ -66,7 +66,7 @@ struct Set {
 // Test set number `index` of size n: priorities U(0, 1), 44 random bits each.
 void draw_test_set(std::uint64_t seed, std::int64_t classes, std::int64_t n, std::int64_t index, Set& set);
 
-// The same set where it is too large to be held: its query, and any run of its items. A set with a tie for first place is
+// The same set if it is too large to be held: its query, and any run of its items. A set with a tie for first place is
 // drawn again, as the next attempt; whoever draws it share by share has to look for the tie.
 struct TestSet {
   std::uint64_t seed = 0;

@@ -60,7 +60,7 @@ namespace {
 // cheap beside its rows.
 constexpr std::int64_t kBlockItems = 4096;
 constexpr std::int64_t kMostBlockSets = 256;
-constexpr std::int64_t kGroupWeights = std::int64_t{1} << 23;  // 32 MB of weights at once
+constexpr std::int64_t kGroupWeights = std::int64_t{1} << 23;  // 32 MB of weights together
 
 std::vector<RuleFacts> facts_of_all(const EvaluationRequest& request) {
   std::vector<RuleFacts> all;

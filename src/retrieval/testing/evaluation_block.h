@@ -49,7 +49,7 @@ class ScoreCurves {
   std::vector<double> transform_;           // [nodes, nodes]: coefficients from values
 };
 
-// Features of a set, summed under several rows of weights at once.
+// Features of a set, summed under several rows of weights in one pass.
 
 // One thread's. Items whose weights are negligible in every row are passed over: together they are below the
 // rounding of the sums.
@@ -100,7 +100,7 @@ struct EvaluationPlan {
   std::optional<ScoreCurves> curves;  // mlp, where sets are large enough for it
   std::vector<RuleFacts> facts;       // of each normalizer
   std::int64_t block_sets = 0;        // sets that share one call of normalize()
-  std::int64_t group = 0;             // normalizers whose weights are held at once
+  std::int64_t group = 0;             // normalizers whose weights are held together
 
   std::int64_t normalizers() const noexcept { return static_cast<std::int64_t>(request.normalizers.size()); }
 };

@@ -111,7 +111,7 @@ void FeaturesOfItems(const ItemLayer& layer, Items items, std::span<const std::i
   }
 }
 
-// kVectors at once, to hide the latency of the recurrence b_k = c_k + 2 t b_{k+1} - b_{k+2}.
+// kVectors together, to hide the latency of the recurrence b_k = c_k + 2 t b_{k+1} - b_{k+2}.
 template <int kVectors, class D>
 HWY_INLINE void SumSeries(D d, std::span<const double> coefficients, const double* x, double* out) {
   using V = hn::Vec<D>;

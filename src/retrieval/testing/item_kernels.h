@@ -1,4 +1,4 @@
-// What is done for every item of a head with MLP encoders, in SIMD: scores in double, features in float.
+// Work on every item of a head with MLP encoders, in SIMD: scores in double, features in float.
 //
 // Rows of features are padded with slope 0 and offset 0, whose feature is 0, to whole vectors of the
 // instruction set in use.

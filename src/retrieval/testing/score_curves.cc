@@ -79,7 +79,7 @@ void ScoreCurves::score(const ItemLayer& layer, std::span<const double> query, d
 
 namespace {
 
-// Items whose features are held at once: 256 kB at width 128. A sum in float runs over one chunk only.
+// Items whose features are held together: 256 kB at width 128. A sum in float runs over one chunk only.
 constexpr std::int64_t kChunk = 512;
 
 // All weights of a row below this share of its largest, divided by n, add up to less than a fourth of a

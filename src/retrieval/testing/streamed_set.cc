@@ -112,7 +112,7 @@ struct StreamedEvaluator::Asked {
   TestSet set;
   std::vector<double> query;  // [item_features + 1]
   ItemFacts::Facts facts;
-  std::vector<DrawnItem> watched;  // items of largest priority, whose weights are wanted
+  std::vector<DrawnItem> watched;  // items of largest priority, whose weights are kept
 
   double weight_of_watched(const SplitRow& row, std::size_t features, std::size_t which) const {
     const std::vector<double>& sum = row.outcome().sum;

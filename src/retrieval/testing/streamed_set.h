@@ -26,7 +26,7 @@ class StreamedEvaluator {
  private:
   class Worker;
 
-  // The query's side of all scores, and what is known of the items once they have been seen.
+  // The query's side of all scores, and the summary of the items once they have been seen.
   struct Asked;
 
   void tally(const Asked& asked, std::span<const std::unique_ptr<SplitRow>> rows, BlockResult& result);

@@ -154,7 +154,7 @@ class _Sums:
             self.value[block.batch, block.key_heads, seen.keys] += grouped(weights, group).mT @ grouped(d_out, group)
 
     def add_scores(self, d_scores: Tensor, scores: Scores, query: Tensor, key: Tensor, block: Block) -> None:
-        """query and key as they made the scores, without what is not finite."""
+        """query and key as they made the scores; numbers that are not finite are 0."""
         seen = scores.seen
         if self.bias is not None:
             target = cut(self.bias, block.batch, block.heads, block.queries, seen.keys)

@@ -1,4 +1,4 @@
-"""What is computed together: a block is some batch entries, some heads that share no key head with others, some queries."""
+"""Blocks computed together: a block is some batch entries, some heads that share no key head with others, some queries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _rows_at_a_time(keys: int, group: int, device_type: str, cached: bool) -> tu
 def blocks_of(
     batches: int, key_heads: int, group: int, queries: int, keys: int, device_type: str, cached: bool = False
 ) -> typing.Iterator[Block]:
-    """All of them, those of the same keys next to each other. None where there is no row."""
+    """All of them, those of the same keys next to each other. None if there is no row."""
     if not (batches and queries):
         return
     most, least = _rows_at_a_time(keys, group, device_type, cached)

@@ -191,7 +191,7 @@ class _Softmax:
     def record(self, weights: Tensor) -> None:
         """Writes over the weights and scores of the block."""
         if not self._names.isdisjoint(("entropy", "effective_support")):
-            # A score of -inf has weight 0, and their product is no number; a poisoned row is known by its sum.
+            # A score of -inf has weight 0, and their product is NaN; a poisoned row is known by its sum.
             torch.nansum(self._scores.mul_(weights), -1, keepdim=True, out=self._heads.moment[:, self._queries])
         if "support" in self._names:
             torch.sum(weights.gt_(0.0), -1, keepdim=True, out=self._heads.support[:, self._queries])

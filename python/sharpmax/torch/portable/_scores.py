@@ -17,7 +17,7 @@ Tensor = torch.Tensor
 
 
 def exact_type(tensor: Tensor) -> torch.dtype:
-    """What is computed in: float32, or float64 for float64."""
+    """The type of the computation: float32, or float64 for float64."""
     return torch.float64 if tensor.dtype == torch.float64 else torch.float32
 
 

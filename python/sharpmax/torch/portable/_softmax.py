@@ -1,4 +1,4 @@
-"""The members that are a softmax at a temperature known before, and what is made of one.
+"""The members that are a softmax at a temperature known before, and those made of one.
 
 softmax, ssmax, log_length, sink, top_k, hard, self_adjust. Formulas are those of src/normalizer/family.
 """
@@ -219,7 +219,7 @@ class SelfAdjust:
         self.signed = self._plain = parameters["form"] == "plain"
 
     def _range(self, scores: Tensor, seen: Seen) -> tuple[Tensor, Tensor, Tensor]:
-        """Its lower end, 1 / its width (0 where it is empty), and scores with hidden keys above all others."""
+        """Its lower end, 1 / its width (0 if it is empty), and scores with hidden keys above all others."""
         above = seen.fill(scores.clone(), -HIDDEN) if seen.parts else scores
         low, high = above.amin(-1, keepdim=True).clamp(max=0.0), top_of(scores).clamp(min=0.0)
         return low, torch.where(high > low, 1.0 / (high - low), 0.0), above

@@ -42,7 +42,7 @@ def empty_statistics(like: Tensor, rows: tuple[int, ...], keys: int, wishes: Wis
 
 
 class BlockStatistics:
-    """The statistics of one block; what is never asked for is never computed."""
+    """The statistics of one block, computed when they are asked for."""
 
     def __init__(self, scores: Tensor, weighed: Weighed, seen: Seen, signed: bool, queries: int, keys: int):
         self.scores, self.weighed, self.weights, self.seen = scores, weighed, weighed.weights, seen
@@ -59,7 +59,7 @@ class BlockStatistics:
         return is_empty(self.top)
 
     def _known(self, value: Rows) -> Tensor:
-        """What the rule settled on; NaN where there is none, in rows without a key, and in poisoned ones."""
+        """What the rule settled on; NaN if there is none, in rows without a key, and in poisoned ones."""
         if value is None:
             return torch.full_like(self.top, math.nan)
         return torch.where(self.empty, math.nan, poison_of(self.top) + value)
@@ -91,12 +91,12 @@ class BlockStatistics:
 
     @functools.cached_property
     def _share(self) -> Tensor:
-        """The largest w / sum w; 0 where there is no weight."""
+        """The largest w / sum w; 0 if there is no weight."""
         return torch.where(self._nothing, 0.0, self._upright.amax(-1, keepdim=True) / self._mass.abs())
 
     @functools.cached_property
     def _place(self) -> Tensor:
-        """The largest weight's place within the block; -1 where there is none."""
+        """The largest weight's place within the block; -1 if there is none."""
         return torch.where(self._nothing | self._share.isnan(), -1, self._upright.argmax(-1, keepdim=True))
 
     @functools.cached_property
@@ -151,7 +151,7 @@ class BlockStatistics:
         return torch.where(self.empty, 0, _count(torch.le, self.top - self.scores, gaps))
 
     def top_keys_and_weights(self, count: int) -> tuple[Tensor, Tensor]:
-        """The heaviest keys, of equal ones the lowest first; -1 and 0 where there are no more."""
+        """The heaviest keys, of equal ones the lowest first; -1 and 0 if there are no more."""
         weights = self.seen.fill(self.weights.clone(), -math.inf)
         keys = weights.shape[-1]
         if count > _FEW:

@@ -58,7 +58,7 @@ class Gaps:
         return Survey(tail, moment, shares.mul_(scaled).sum(-1, keepdim=True))
 
     def weights(self, beta: Tensor, seen: Seen) -> Tensor:
-        """softmax at beta; where that is infinite, its limit: ties for the first place share alike."""
+        """softmax at beta; if that is infinite, its limit: ties for the first place share alike."""
         finite = torch.where(beta.isinf(), MOST, beta)
         shares = torch.mul(self.below, finite).exp_()
         unreachable = beta.isinf()
@@ -68,7 +68,7 @@ class Gaps:
         return seen.fill(shares.mul_(1.0 / whole + poison_of(self.top)), 0.0)
 
     def least(self) -> Tensor:
-        """The smallest gap that is not 0; -HIDDEN where there is none."""
+        """The smallest gap that is not 0; -HIDDEN if there is none."""
         return torch.where(self.below < 0.0, -self.below, -HIDDEN).amin(-1, keepdim=True)
 
 

@@ -1,4 +1,4 @@
-"""Which keys a query sees: the span of keys that a block needs, and what is hidden within it.
+"""The keys that a query sees: the span of keys that a block needs, and those hidden within it.
 
 Causality and windows without lengths are known from shapes alone: keys that no query of the block sees are never
 touched, and only columns at the two edges have anything hidden. Lengths, documents, masks and biases hide by tensors.
@@ -74,7 +74,7 @@ class Visibility:
         self._queries, self._keys = shape
         self._left = masks.left
         self._right = 0 if masks.causal else masks.right
-        furthest = self._queries + self._keys  # a reach no key is beyond is no limit
+        furthest = self._queries + self._keys  # a reach beyond every key does not limit
         self._left, self._right = (-1 if not 0 <= reach < furthest else reach for reach in (self._left, self._right))
         self._lengths = Lengths(*(None if part is None else part.to(like.device) for part in lengths))
         self.hides_nothing = (

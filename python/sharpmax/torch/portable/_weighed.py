@@ -16,7 +16,7 @@ class Weighed(typing.NamedTuple):
     weights: Tensor  # [batch, head, query, key]; 0 at hidden keys
     temperature: Rows = None
     threshold: Rows = None
-    log_partition: typing.Callable[[], Tensor] | None = None  # computed for who asks
+    log_partition: typing.Callable[[], Tensor] | None = None  # computed if asked for
     log_ratios: typing.Callable[[], Tensor] | None = None  # ln of weights over the row's largest; finite at hidden keys
 
     def partition(self) -> Tensor:
@@ -41,7 +41,7 @@ class Normalizer(typing.Protocol):
 
 
 def top_of(scores: Tensor) -> Tensor:
-    """The largest score of each row; HIDDEN where a row sees nothing, NaN or inf where it is poisoned."""
+    """The largest score of each row; HIDDEN if a row sees nothing, NaN or inf where it is poisoned."""
     return scores.amax(-1, keepdim=True)
 
 
