@@ -1,7 +1,8 @@
 // A group over MPI. Only bytes are moved, by collectives that do not block; whoever waits sleeps between looks.
 //
-// Every rank tells rank 0 when it enters a call. So rank 0 knows who is late, and names the rank and its host when
-// patience ends; the others wait a little longer, so that the sentence is rank 0's if rank 0 lives.
+// Every rank tells rank 0 when it enters a call, and now and then while it waits. So rank 0 knows of whom it has not heard for
+// longest, whether that rank computes or hangs within a call, and names it and its host when patience ends; the others wait a
+// little longer, so that the sentence is rank 0's if rank 0 lives.
 #define OMPI_SKIP_MPICXX 1   // the interface of C is all that is used
 #define MPICH_SKIP_MPICXX 1  // likewise
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kArrivalTag = 1;
+constexpr int kSignTag = 1;
 
 // MPI between its beginning and its end, unless the program has begun it itself. A process that failed leaves without the
 // end, which would wait for the others; the launcher then ends them.
@@ -91,7 +92,7 @@ class MpiGroup final : public Group {
   explicit MpiGroup(double patience) : session_(MpiSession::get()), patience_(patience) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    arrived_.resize(static_cast<std::size_t>(size_), 0);
+    heard_.resize(static_cast<std::size_t>(size_));
     const std::string host = host_name();
     for (const Bytes& name : gather(std::as_bytes(std::span(host))))
       hosts_.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
@@ -104,7 +105,7 @@ class MpiGroup final : public Group {
   int size() const noexcept override { return size_; }
 
   std::vector<Bytes> gather(std::span<const std::byte> mine) override {
-    arrive();
+    show_life();
     const auto own = static_cast<std::int64_t>(mine.size());
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(size_));
     MPI_Request request = MPI_REQUEST_NULL;
@@ -118,7 +119,7 @@ class MpiGroup final : public Group {
   }
 
   std::vector<Bytes> exchange(std::span<const Bytes> to) override {
-    arrive();
+    show_life();
     std::vector<std::int64_t> outgoing, incoming(static_cast<std::size_t>(size_));
     Bytes mine;
     for (const Bytes& part : to) {
@@ -137,7 +138,7 @@ class MpiGroup final : public Group {
   }
 
   Bytes broadcast(std::span<const std::byte> bytes, int root) override {
-    arrive();
+    show_life();
     auto length = static_cast<std::int64_t>(bytes.size());
     MPI_Request request;
     MPI_Ibcast(&length, 1, MPI_INT64_T, root, MPI_COMM_WORLD, &request);
@@ -150,25 +151,24 @@ class MpiGroup final : public Group {
   }
 
  private:
-  // Patience is for real time, so a simulated rank reports nothing.
-  void arrive() {
+  // Patience is for real time, so a simulated rank shows and hears nothing.
+  void show_life() {
 #ifndef SHARPMAX_SIMULATED_MPI
-    ++calls_;
-    if (rank_ == 0)
-      arrived_[0] = calls_;
-    else
-      MPI_Send(&calls_, 1, MPI_INT64_T, 0, kArrivalTag, MPI_COMM_WORLD);  // small: it does not wait for rank 0
+    shown_ = Clock::now();
+    const std::byte sign{};
+    if (rank_ != 0) MPI_Send(&sign, 1, MPI_BYTE, 0, kSignTag, MPI_COMM_WORLD);  // small: it does not wait for rank 0
 #endif
   }
 
-  void hear_arrivals() {
+  void hear_signs() {
     for (;;) {
       int here = 0;
       MPI_Status status;
-      MPI_Iprobe(MPI_ANY_SOURCE, kArrivalTag, MPI_COMM_WORLD, &here, &status);
+      MPI_Iprobe(MPI_ANY_SOURCE, kSignTag, MPI_COMM_WORLD, &here, &status);
       if (!here) return;
-      MPI_Recv(&arrived_[static_cast<std::size_t>(status.MPI_SOURCE)], 1, MPI_INT64_T, status.MPI_SOURCE, kArrivalTag,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      std::byte sign{};
+      MPI_Recv(&sign, 1, MPI_BYTE, status.MPI_SOURCE, kSignTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      heard_[static_cast<std::size_t>(status.MPI_SOURCE)] = Clock::now();
     }
   }
 
@@ -193,15 +193,22 @@ class MpiGroup final : public Group {
   void wait(MPI_Request& request) {
     constexpr auto kLongest = std::chrono::microseconds(2000);
     constexpr double kLonger = 1.1, kMoreSeconds = 2.0;  // of the ranks that leave the sentence to rank 0
-    const auto began = Clock::now();
+    constexpr double kSigns = 8.0;                       // in the time of rank 0's patience
+    constexpr double kLongestLook = 0.1;                 // seconds: a rank that was itself stopped has not waited meanwhile
+    const auto seconds_since = [](Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); };
+    auto looked = Clock::now();
+    double waited = 0.0;
     const double patience = rank_ == 0 ? patience_ : kLonger * patience_ + kMoreSeconds;
     auto pause = std::chrono::microseconds(10);
     for (;;) {
       int done = 0;
       MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      if (rank_ == 0) hear_arrivals();
+      if (rank_ == 0) hear_signs();
       if (done) return;
-      if (std::chrono::duration<double>(Clock::now() - began).count() > patience) lose_patience();
+      waited += std::min(seconds_since(looked), kLongestLook);
+      looked = Clock::now();
+      if (waited > patience) lose_patience();
+      if (seconds_since(shown_) > patience_ / kSigns) show_life();
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongest);
     }
@@ -209,8 +216,7 @@ class MpiGroup final : public Group {
 #endif
 
   [[noreturn]] void lose_patience() const {
-    const auto late = std::find_if(arrived_.begin(), arrived_.end(), [this](std::int64_t calls) { return calls < calls_; });
-    const auto who = static_cast<std::size_t>(rank_ == 0 && late != arrived_.end() ? late - arrived_.begin() : 0);
+    const auto who = static_cast<std::size_t>(rank_ == 0 ? std::min_element(heard_.begin() + 1, heard_.end()) - heard_.begin() : 0);
     throw Error(ErrorCode::io, fmt::format("rank {} on host {} has been silent for {:g} seconds, and the others wait for it; "
                                            "they end",
                                            who, who < hosts_.size() ? hosts_[who] : "?", patience_));
@@ -219,8 +225,8 @@ class MpiGroup final : public Group {
   MpiSession& session_;
   double patience_;
   int rank_ = 0, size_ = 1;
-  std::int64_t calls_ = 0;
-  std::vector<std::int64_t> arrived_;  // calls that each rank has entered, on rank 0
+  Clock::time_point shown_;               // when this rank last showed that it lives
+  std::vector<Clock::time_point> heard_;  // when rank 0 last heard of each rank
   std::vector<std::string> hosts_;
 };
 

@@ -142,17 +142,19 @@ def test_one_process_goes_on_from_what_several_have_saved(folder, tmp_path):
     assert results(file) == results(folder / "audit.json")
 
 
-def test_a_stopped_rank_is_named_when_patience_ends(folder, tmp_path):
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_stopped_rank_is_named_when_patience_ends(folder, tmp_path, rank):
+    """Wherever it was stopped: at its share of the work, or within a call for which the others wait."""
     (tmp_path / "text.txt").write_text(TEXT * 40)
     (tmp_path / "model").symlink_to(folder / "model")
     state = tmp_path / "out.json.state.npz"
-    process = start(3, *JOBS["perplexity"], "--json", "out.json", "--checkpoint-seconds", 0, "--patience", 1, cwd=tmp_path)
+    process = start(3, *JOBS["perplexity"], "--json", "out.json", "--checkpoint-seconds", 0, "--patience", 2, cwd=tmp_path)
     assert wait_until(state.exists, process)
-    os.kill(ranks_of(process)[1], signal.SIGSTOP)
+    os.kill(ranks_of(process)[rank], signal.SIGSTOP)
     _, err = process.communicate()
     assert process.returncode != 0
     host = os.uname().nodename
-    assert f"rank 1 on host {host} has been silent for 1 seconds" in err, err
+    assert f"rank {rank} on host {host} has been silent for 2 seconds" in err, err
 
 
 def test_a_rank_with_another_text_is_refused(folder, tmp_path):
