@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from page_in_browser import (CELLS, SPAN, HOSTILE, LOOKS, MAKER, browser, held, opened, percent,  # noqa: F401
-                             visible, write_page)
+                             follow, saved, visible, write_page)
 from synthetic_audit import LENGTHS, sketch_section, synthetic_audit
 from synthetic_pages import made_audit as made  # noqa: F401
 from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
@@ -133,7 +133,7 @@ def test_a_cell_opens_its_head_by_mouse_and_by_keyboard(browser, made):
         assert page.eval_on_selector_all("#heads [role=gridcell][tabindex='0']", "(cells) => cells.length") == 1
         page.keyboard.press("Enter")
         assert shown_head(page) == "1.0"
-        page.locator("#all-heads").get_by_role("link", name="0.2", exact=True).click()
+        follow(page, page.locator("#all-heads").get_by_role("link", name="0.2", exact=True))
         assert shown_head(page) == "0.2"
 
 
@@ -168,9 +168,7 @@ def test_the_table_of_heads_filters_and_still_sorts(browser, made):
         # Sorting keeps what is filtered, and so does what is taken away.
         page.locator("#all-heads").get_by_role("button", name="spread").click()
         assert sorted(shown_heads(page)) == sorted(name(h) for h in order if h["kind"] == "dispersing")
-        with page.expect_download() as started:
-            page.locator("#worst .tools button", has_text="CSV").click()
-        lines = open(started.value.path()).read().splitlines()
+        lines = saved(page.locator("#worst .tools button", has_text="CSV"))[1].decode().splitlines()
         assert [line.split(",")[2] for line in lines[1:]] == ["dispersing"] * len(shown_heads(page))
         page.locator("#worst").get_by_label("Find").fill("nothing of this name")
         assert shown_heads(page) == [] and status.text_content() == "0 of 12 heads"

@@ -8,7 +8,7 @@ import re
 
 import pytest
 import synthetic_kinds
-from page_in_browser import SPAN, browser, opened, percent, playground_settled, wake_playground, write_page  # noqa: F401
+from page_in_browser import SPAN, browser, follow, opened, percent, playground_settled, wake_playground, write_page  # noqa: F401
 from synthetic_kinds import EVERY_KIND, hostile
 from tiny_folder import TEXT, refused, sharpmax, write_tiny_folder
 
@@ -194,7 +194,7 @@ def test_a_head_of_a_model_is_opened_by_click_by_link_and_from_the_table(browser
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         assert page.text_content("#head h3") == "Head 1.1"
-        page.locator("#all-rows").get_by_role("link", name="0.3", exact=True).click()
+        follow(page, page.locator("#all-rows").get_by_role("link", name="0.3", exact=True))
         assert page.text_content("#head h3") == "Head 0.3"
         numbers = page.locator("#numbers")
         shown = lambda: [row[0] for row in page.eval_on_selector_all("#all-rows tbody tr:not([hidden])", TEXTS)]  # noqa: E731

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from page_in_browser import (  # noqa: F401
-    HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, frames, go, held, opened, wake_playground, write_page)
+    HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, follow, frames, go, held, opened, saved, wake_playground, write_page)
 from synthetic_pages import PAGES, made  # noqa: F401
 from synthetic_results import synthetic_results
 
@@ -19,12 +19,17 @@ AXE = ROOT / "src/report/page/node_modules/axe-core/axe.min.js"
 SCREENSHOTS = MAKER.parent.parent / "test-screenshots"
 
 
-def downloaded(page, section, text, which=0):
+def offered(page, section, text):
     """(file name, bytes) behind a button of a section."""
-    with page.expect_download() as started:
-        # By keyboard: what is pointed at may move while the playground wakes.
-        page.locator(f"#{section} .tools button", has_text=text).nth(which).press("Enter")
-    return started.value.suggested_filename, open(started.value.path(), "rb").read()
+    return saved(page.locator(f"#{section} .tools button", has_text=text).first)
+
+
+def test_a_file_is_saved_by_keyboard_as_it_is_offered(browser, made):
+    with opened(browser, made("retrieval")[1]) as page:
+        name, raw = offered(page, "accuracy", "CSV")
+        with page.expect_download() as started:
+            page.locator("#accuracy .tools button", has_text="CSV").first.press("Enter")
+        assert started.value.suggested_filename == name and open(started.value.path(), "rb").read() == raw
 
 
 def table_of(raw):
@@ -56,7 +61,7 @@ def pixels_of(browser, png):
 def test_a_chart_as_csv_has_the_numbers_of_the_results(browser, made):
     results, path = made("retrieval")
     with opened(browser, path) as page:
-        name, raw = downloaded(page, "accuracy", "CSV")
+        name, raw = offered(page, "accuracy", "CSV")
     head, *rows = table_of(raw)
     assert name == "sharpmax-accuracy.csv"
     measured = {(r["arm"], r["normalizer"], r["n"]): r for r in results["summary"]}
@@ -77,7 +82,7 @@ def test_a_table_as_csv_is_the_table_as_it_stands_with_every_digit(browser, made
     results, path = made("retrieval")
     with opened(browser, path) as page:
         page.get_by_role("button", name="accuracy").click()
-        name, raw = downloaded(page, "numbers", "CSV")
+        name, raw = offered(page, "numbers", "CSV")
         head, *rows = table_of(raw)
         assert name == "sharpmax-numbers.csv"
         found = [dict(zip(head, row)) for row in rows]
@@ -93,7 +98,7 @@ def test_a_table_as_csv_is_the_table_as_it_stands_with_every_digit(browser, made
 def test_the_heads_of_an_audit_as_csv(browser, made):
     results, path = made("audit")
     with opened(browser, path) as page:
-        _, raw = downloaded(page, "worst", "CSV")
+        _, raw = offered(page, "worst", "CSV")
     head, *rows = table_of(raw)
     heads = {(h["layer"], h["head"]): h for h in results["attention"]["heads"]}
     assert len(rows) == len(heads)
@@ -109,7 +114,7 @@ def path_points(path):
 def test_a_chart_as_svg_holds_its_curves_in_the_colours_of_paper(browser, made, scheme):
     results, path = made("retrieval")
     with opened(browser, path, scheme=scheme) as page:
-        name, raw = downloaded(page, "accuracy", "SVG")
+        name, raw = offered(page, "accuracy", "SVG")
     root = ElementTree.fromstring(raw)
     assert (name, root.tag) == ("sharpmax-accuracy.svg", SVG + "svg")
     words = [text.text for text in root.iter(SVG + "text")]
@@ -136,7 +141,7 @@ def test_names_of_curves_that_end_at_the_top_stay_apart_and_below_the_title(brow
     for row in results["summary"]:
         row.update(accuracy=1.0, accuracy_low=1.0, accuracy_high=1.0)
     with opened(browser, write_page(results, tmp_path / "page.html")) as page:
-        root = ElementTree.fromstring(downloaded(page, "accuracy", "SVG")[1])
+        root = ElementTree.fromstring(offered(page, "accuracy", "SVG")[1])
     normalizers = {row["normalizer"] for row in results["summary"]}
     height = {text.text: float(text.get("y")) for text in root.iter(SVG + "text")}
     ends = sorted(y for text, y in height.items() if text in normalizers)
@@ -146,7 +151,7 @@ def test_names_of_curves_that_end_at_the_top_stay_apart_and_below_the_title(brow
 
 def test_a_chart_as_png_is_large_and_not_blank(browser, made):
     with opened(browser, made("audit")[1], scheme="dark") as page:
-        name, raw = downloaded(page, "by-length", "PNG")
+        name, raw = offered(page, "by-length", "PNG")
     width, height, shares = pixels_of(browser, raw)
     assert name == "sharpmax-by-length-heads-that-are-blunt.png" and width >= 1720 and height >= 700
     assert shares["#ffffff"] > 0.8 and shares["#c24e00"] > 0.001 and len(shares) > 10
@@ -156,7 +161,7 @@ def test_a_chart_as_png_is_large_and_not_blank(browser, made):
 def test_all_that_a_page_holds_of_a_result_comes_as_json(browser, made, kind):
     results, path = made(kind)
     with opened(browser, path) as page:
-        name, raw = downloaded(page, "provenance", "JSON")
+        name, raw = offered(page, "provenance", "JSON")
     data = json.loads(raw)
     assert data == {"schema": "sharpmax.page/1", "results": held(path)["results"]}
     assert name == ("sharpmax-compared-data.json" if isinstance(results, list) else "sharpmax-data.json")
@@ -215,10 +220,10 @@ def test_hostile_names_are_inert_in_downloads(browser, tmp_path):
             summary.click()
         for box in page.query_selector_all("#accuracy input[type=checkbox]"):
             box.check()
-        _, table = downloaded(page, "training", "CSV")
-        _, curves = downloaded(page, "accuracy", "CSV")
-        _, svg = downloaded(page, "accuracy", "SVG")
-        downloaded(page, "accuracy", "PNG")
+        _, table = offered(page, "training", "CSV")
+        _, curves = offered(page, "accuracy", "CSV")
+        _, svg = offered(page, "accuracy", "SVG")
+        offered(page, "accuracy", "PNG")
         assert page.evaluate("window.pwned") is None
     rows = table_of(table)
     cells = [cell for row in rows for cell in row]
@@ -252,9 +257,8 @@ def test_an_address_leads_to_a_head_and_a_choice_is_put_into_it(browser, made):
         assert head_shown(page) == "0.2"
         page.click("[data-head='3.0']")
         assert page.evaluate("location.hash") == "#head-3.0" and head_shown(page) == "3.0"
-        page.locator("#contents").get_by_role("link", name="By length").click()
-        page.wait_for_function("() => location.hash === '#by-length'")
-        frames(page)
+        follow(page, page.locator("#contents").get_by_role("link", name="By length"))
+        assert page.evaluate("location.hash") == "#by-length"
         assert in_sight(page, "#by-length h2") and head_shown(page) == "3.0"
 
 
@@ -267,12 +271,11 @@ def test_addresses_within_a_page_of_several_results(browser, made):
         go(page, "2/head-0.1")
         assert page.text_content("#tabs [aria-current]").startswith("2: audit") and head_shown(page) == "0.1"
         assert len(page.query_selector_all("main > section#heads")) == 1
-        page.locator("#contents").get_by_role("link", name="The worst heads").click()
-        page.wait_for_function("() => location.hash === '#2/worst'")
-        frames(page)
+        follow(page, page.locator("#contents").get_by_role("link", name="The worst heads"))
+        assert page.evaluate("location.hash") == "#2/worst"
         assert in_sight(page, "#worst h2")
-        page.locator("#tabs").get_by_role("link", name="1: retrieval").click()
-        page.wait_for_selector("#accuracy")
+        follow(page, page.locator("#tabs").get_by_role("link", name="1: retrieval"))
+        assert page.query_selector("#accuracy")
         # The way to the results for those who read by keyboard changes no view.
         page.focus(".skip")
         page.keyboard.press("Enter")

@@ -5,23 +5,11 @@ import io
 import math
 
 import pytest
-from page_in_browser import browser, held, opened  # noqa: F401
+from page_in_browser import browser, held, opened, saved  # noqa: F401
 from synthetic_pages import PAGES, made  # noqa: F401
 
 SHOWN = """(id) => [...document.getElementById(id).tBodies[0].rows].map((row) => [...row.cells].map((cell) =>
     [cell.dataset.value ?? "null", cell.textContent]))"""
-# The text of a file that a button offers, before the browser saves it: Chromium may hold back the second of two downloads, and this
-# test reads one after the other. That a file is saved at all is for test_report_page.
-SAVED = """(button) => new Promise((done) => {
-  const make = URL.createObjectURL;
-  HTMLAnchorElement.prototype.click = () => delete HTMLAnchorElement.prototype.click;
-  URL.createObjectURL = (blob) => {
-    URL.createObjectURL = make;
-    blob.text().then(done);
-    return make(blob);
-  };
-  button.click();
-})"""
 # Numbers that no field of the results has, by table: sums and means over seeds or tensors, shares of counts, differences, and by what a
 # column of names is sorted.
 COMPUTED = {
@@ -92,7 +80,7 @@ def test_tables_of_the_page_and_of_its_csv_are_those_of_the_view(browser, made, 
                             assert text == row[k]["text"]
                         compared += 1
                 button = page.locator(f"#{table['id']}").locator("xpath=ancestor::div[@class='frame']").locator(".tools button", has_text="CSV")
-                head, *lines = csv.reader(io.StringIO(button.evaluate(SAVED), newline=""))
+                head, *lines = csv.reader(io.StringIO(saved(button)[1].decode(), newline=""))
                 kept = [k for k, column in enumerate(table["columns"]) if column.get("csv", True)]
                 assert head == [table["columns"][k]["name"] for k in kept]
                 for line, row in zip(lines, table["rows"], strict=True):

@@ -14,7 +14,7 @@ import urllib.parse
 import numpy as np
 import pytest
 import sharpmax
-from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, opened, playground_settled, write_page  # noqa: F401
+from page_in_browser import HOSTILE, LOOKS, MAKER, ROOT, browser, empty_page, frames, opened, playground_settled, saved, write_page  # noqa: F401
 from synthetic_audit import synthetic_audit
 from synthetic_results import synthetic_results
 
@@ -65,23 +65,10 @@ def statistics_shown(page, rule):
     return dict(cells)
 
 
-# What a click on a button would save. A real download for each of hundreds of rows takes minutes.
-SAVED = """async (button) => {
-  const {createObjectURL} = URL;
-  const {click} = HTMLAnchorElement.prototype;
-  let saved = null;
-  URL.createObjectURL = (blob) => ((saved = blob), "data:,");
-  HTMLAnchorElement.prototype.click = () => {};
-  button.click();
-  Object.assign(URL, {createObjectURL});
-  Object.assign(HTMLAnchorElement.prototype, {click});
-  return saved.text();
-}"""
-
-
 def row_downloaded(page):
     """Scores, and weights by rule: what the page holds of the row that it shows."""
-    text = page.locator("#playground .tools", has_text="Every score and weight").locator("button").evaluate(SAVED)
+    button = page.locator("#playground .tools", has_text="Every score and weight").locator("button")
+    text = saved(button)[1].decode()
     head, *rows = csv.reader(io.StringIO(text, newline=""))
     columns = np.array(rows, dtype=float).T
     return columns[0], dict(zip(head[1:], columns[1:]))
@@ -199,6 +186,23 @@ def test_sliders_move_the_row_by_keyboard(browser, path):  # noqa: F811
         page.focus("[aria-label='nats, slider']")
         page.keyboard.press("End")
         shown_of(page, "entropy_target:nats=8")
+
+
+@pytest.mark.parametrize("field", ["[aria-label='Keys n, exactly']", "#playground-parameter-nats"])
+def test_letters_being_typed_stay_whatever_is_drawn_meanwhile(browser, path, field):  # noqa: F811
+    with opened(browser, path) as page:
+        go(page, row="needle", n=64, rule="entropy_target")
+        page.evaluate("""(field) => {
+          const typed = document.querySelector(field);
+          const slider = document.getElementById("playground-t");
+          slider.value = 0;
+          slider.dispatchEvent(new Event("input"));
+          typed.value = "3";
+          typed.dispatchEvent(new Event("input"));
+        }""", field)
+        frames(page)
+        assert page.get_attribute("#playground-t", "aria-valuetext") == "1"  # it is drawn
+        assert page.input_value(field) == "3"
 
 
 NO_ROWS = [

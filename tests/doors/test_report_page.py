@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from page_in_browser import (CELL_COLOURS, HOSTILE, LOOKS, MAKER, ROOT, SPAN, browser, empty_page, held,  # noqa: F401
-                             opened, percent, write_page)
+                             opened, percent, saved, write_page)
 from synthetic_results import PRESETS, synthetic_results
 
 
@@ -101,9 +101,8 @@ def test_why_it_fails_counts_over_all_seeds(browser, made):
     results, path = made("paper")
     with opened(browser, path) as page:
         page.locator("#failure").get_by_label("Normalizer").select_option(label="adaptive")
-        with page.expect_download() as started:
-            page.locator("#failure .tools button", has_text="CSV").click()
-        lines = [line.split(",") for line in open(started.value.path()).read().replace('"', "").splitlines()[1:]]
+        table = saved(page.locator("#failure .tools button", has_text="CSV"))[1].decode()
+        lines = [line.split(",") for line in table.replace('"', "").splitlines()[1:]]
         cells = [[float(cell) for cell in line[-7:-3]] for line in lines]
         boxes = page.eval_on_selector_all("#failure .chart rect", "(boxes) => boxes.map((box) => Number(box.getAttribute('width')))")
         pieces = boxes[len(boxes) % 4:][-4 * len(cells):]
@@ -193,9 +192,7 @@ def test_a_long_table_shows_its_first_lines_until_it_is_asked_for_all(browser, m
     with opened(browser, path) as page:
         visible = "(rows) => rows.filter((row) => row.checkVisibility()).length"
         assert lines > 150 and page.eval_on_selector_all("#all-rows tbody tr", visible) == 150
-        with page.expect_download() as started:
-            page.locator("#numbers .tools button").click()
-        assert open(started.value.path()).read().count("\n") == 1 + lines
+        assert saved(page.locator("#numbers .tools button"))[1].count(b"\n") == 1 + lines
         page.get_by_role("button", name="accuracy").click()
         first = page.eval_on_selector("#all-rows tbody tr", "(row) => Number(row.cells[5].dataset.value)")
         assert first == min(r["accuracy"] for r in results["summary"])

@@ -89,6 +89,38 @@ def go(page, place):
     frames(page)
 
 
+def follow(page, link):
+    """Clicks a link to another place within the page, which has then been followed: the browser says so after the click."""
+    page.evaluate("() => { window.followed = new Promise((done) => addEventListener('hashchange', () => done(), {once: true})); }")
+    link.click()
+    page.evaluate("() => window.followed")
+    frames(page)
+
+
+# Name and bytes of the file that a button would save.
+SAVED = """(button) => new Promise((done) => {
+  const {createObjectURL} = URL;
+  const {click} = HTMLAnchorElement.prototype;
+  let blob = null;
+  URL.createObjectURL = (made) => ((blob = made), "data:,");
+  HTMLAnchorElement.prototype.click = async function () {
+    Object.assign(URL, {createObjectURL});
+    Object.assign(HTMLAnchorElement.prototype, {click});
+    const reader = new FileReader();
+    reader.onload = () => done([this.download, reader.result.split(",")[1] ?? ""]);
+    reader.readAsDataURL(blob);
+  };
+  button.click();
+})"""
+
+
+def saved(button):
+    """(name, bytes) of the file behind a button, before the browser saves it. Chromium holds back the second of two downloads for as
+    long as it likes, and a download takes a second; that files are saved at all is for one test, which saves one."""
+    name, letters = button.evaluate(SAVED)
+    return name, base64.b64decode(letters)
+
+
 def playground_settled(page):
     """Until the playground shows all that it was asked for. It wakes when the reader comes near."""
     page.wait_for_selector("#playground [data-state=ready]", state="attached")

@@ -41,22 +41,38 @@ export function playgroundControls(module, state, set) {
 // A slider with a field for an exact value beside it. `read`: whether a number is one of its values; text is said of it aloud.
 function slider({label, id, least, most, value, text, valueAt, placeOf, read, wanted, changed, say}) {
   const range = node("input", {type: "range", id, min: least, max: most, step: 1});
-  const field = node("input", {type: "text", inputmode: "decimal", "aria-label": label + ", exactly", size: 7, autocomplete: "off"});
-  range.addEventListener("input", () => changed(valueAt(Number(range.value))));
-  field.addEventListener("change", () => {
-    const typed = Number(field.value.replace(/[\s,]/g, "") || NaN);
+  const {field, follow: followTyped} = typedField({inputmode: "decimal", "aria-label": label + ", exactly", size: 7}, (letters) => {
+    const typed = Number(letters.replace(/[\s,]/g, "") || NaN);
     const fine = read(typed);
-    field.setAttribute("aria-invalid", String(!fine));
     if (fine) changed(typed);
     else say(wanted);
+    return fine;
   });
+  range.addEventListener("input", () => changed(valueAt(Number(range.value))));
   const follow = () => {
     range.value = String(placeOf(value()));
     range.setAttribute("aria-valuetext", text(value()));
-    field.value = String(value());
-    field.setAttribute("aria-invalid", "false");
+    followTyped(String(value()));
   };
   return {element: node("div", {class: "slider"}, node("label", {for: id}, label), range, field), follow};
+}
+
+// A field that shows a value and takes another: taken(letters) says whether it is one. What the reader is typing stays
+// until it is taken, whatever is drawn meanwhile.
+function typedField(attributes, taken) {
+  const field = node("input", {type: "text", autocomplete: "off", ...attributes});
+  let typing = false;
+  field.addEventListener("input", () => (typing = true));
+  field.addEventListener("change", () => {
+    typing = false;
+    field.setAttribute("aria-invalid", String(!taken(field.value)));
+  });
+  const follow = (letters) => {
+    if (typing) return;
+    if (field.value.trim() !== letters) field.value = letters;
+    field.setAttribute("aria-invalid", "false");
+  };
+  return {field, follow};
 }
 
 // Which row: the needle, one of the result's, or numbers that are typed.
@@ -151,9 +167,9 @@ function parameterField(module, state, parameter, change) {
   const id = "playground-parameter-" + name;
   const now = () => state.values[name] ?? defaultText(module, state.rule, name);
   const words = choices.length > 1;
-  const field = words ? node("select", {id}) : node("input", {type: "text", id, autocomplete: "off", spellcheck: "false"});
-  for (const word of words ? choices : []) field.append(node("option", {value: word}, word));
-  field.addEventListener("change", () => field.setAttribute("aria-invalid", String(!change(name, field.value.trim()))));
+  const {field, follow: followField} = words
+    ? wordField(id, choices, (word) => change(name, word))
+    : typedField({id, spellcheck: "false"}, (letters) => change(name, letters.trim()));
   const domain = words ? [] : [node("small", {id: id + "-domain"}, parameter.domain)];
   if (domain.length) field.setAttribute("aria-describedby", id + "-domain");
   const element = node("div", {class: "slider"}, node("label", {for: id}, name), field, ...domain);
@@ -162,13 +178,19 @@ function parameterField(module, state, parameter, change) {
   range?.addEventListener("input", () => change(name, String(steps[Number(range.value)])));
   if (range) field.before(range);
   const follow = () => {
-    if (document.activeElement !== field || field.value.trim() !== now()) field.value = now();
-    field.setAttribute("aria-invalid", "false");
+    followField(now());
     if (!range) return;
     range.value = String(nearestStep(steps, Number(now())));
     range.setAttribute("aria-valuetext", now());
   };
   return {element, follow};
+}
+
+function wordField(id, words, taken) {
+  const field = node("select", {id});
+  for (const word of words) field.append(node("option", {value: word}, word));
+  field.addEventListener("change", () => taken(field.value));
+  return {field, follow: (word) => (field.value = word)};
 }
 
 // Values round the default that the normalizer takes: a slider's steps. What it takes is asked of the normalizer itself.
