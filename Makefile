@@ -13,7 +13,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long test-arm arm-docs wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
+.PHONY: help setup build demo model test test-long test-arm arm-docs wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-agreement bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,12 @@ bench: ## compare with the peers, outputs first; writes build/bench.json
 
 bench-table: ## fill the README's table from build/bench.json
 	@scripts/update-readme bench
+
+bench-agreement: ## whether a ratio depends on who else takes part: fills its table in docs/design/benchmarks.md
+	@scripts/setup bench
+	@scripts/build release
+	@PYTHONPATH=build/python $(PYTHON) bench/agreement.py --output build/bench-agreement.json
+	@scripts/update-readme bench-agreement
 
 bench-retrieval: ## compare training and testing of retrieval with torch and JAX; writes build/bench-retrieval.json
 	@scripts/setup bench

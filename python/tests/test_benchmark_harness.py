@@ -126,6 +126,24 @@ def test_the_order_of_a_round_depends_on_seed_and_case_alone_and_leaves_no_one_b
     assert followed == {(a, b) for a in names for b in names if a != b}
 
 
+def test_runs_that_differ_by_more_than_the_bar_are_named():
+    import agreement
+
+    def run(*medians):
+        spreads = [{"median": median, "q1": median - 0.1, "q3": median + 0.1} for median in medians]
+        cases = [
+            {"case": case, "ratios": {agreement.PEER: {"sharpmax": spread}}}
+            for case, spread in zip(agreement.CASES, spreads)
+        ]
+        machine = {"processor": "Some Processor", "processors": 2}
+        return {"date": "2026-11-18T20:00:00Z", "runs": [{"threads": 1, "machine": machine, "cases": cases}]}
+
+    lines = agreement.table({"every": run(2.02, 1.5), "alone": run(2.0, 1.4)}).splitlines()
+    assert lines[2] == f"| {agreement.CASES[0]} | 1 | 2.02 [1.92, 2.12] | 2.00 [1.90, 2.10] | 1.0 % |"
+    assert lines[3].endswith("| 7.1 % |") and lines[5].startswith("1 of 2 do not agree within 3 %.")
+    assert "All agree within 3 %." in agreement.table({"every": run(2.02, 1.5), "alone": run(2.0, 1.5)})
+
+
 def test_every_turn_comes_after_the_others_have_gone_to_sleep(monkeypatch):
     import process
     from rounds import Effort, Orders, run_rounds
