@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typing
 
+import numpy as np
+
 from . import _core
 from ._shapes import Shapes, common_shapes, fit
 
@@ -63,8 +65,8 @@ def make_request(arrays: typing.Any, inputs: Inputs, options: Options) -> _core.
     if inputs.attn_mask is not None:
         (request.set_mask if arrays.is_bool(inputs.attn_mask) else request.set_bias)(inputs.attn_mask)
     is_causal, scale, causal, window, key_lengths, documents, soft_cap = options
-    if is_causal or causal is not None:
-        request.set_causal(_CAUSAL[causal_word(is_causal, causal)])
+    if word := causal_word(is_causal, causal):
+        request.set_causal(_CAUSAL[word])
     if window is not None:
         request.set_window(*_window_of(window))
     if scale is not None:
@@ -80,6 +82,8 @@ def make_request(arrays: typing.Any, inputs: Inputs, options: Options) -> _core.
 
 def causal_word(is_causal: bool, causal: typing.Optional[str]) -> str:
     """'top-left', 'bottom-right', or nothing."""
+    if not isinstance(is_causal, (bool, np.bool_)):
+        raise TypeError(f"is_causal is {shortened(is_causal)}; it must be True or False")
     if is_causal:
         if causal is not None:
             raise ValueError("is_causal is set and causal too; is_causal=True is causal='top-left'")

@@ -98,6 +98,7 @@ QUERY, KEY, VALUE = ARRAYS
 WRONG = {
     "dropout": (NotImplementedError, "dropout_p", dict(dropout_p=0.1)),
     "causal twice": (ValueError, "causal", dict(is_causal=True, causal="top-left")),
+    "causal type": (TypeError, "is_causal is 'x'; it must be True or False", dict(is_causal="x")),
     "causal word": (ValueError, "'bottom-right'", dict(causal="sideways")),
     "normalizer text": (ValueError, "sofmax", dict(normalizer="sofmax")),
     "normalizer type": (TypeError, "normalizer is a int", dict(normalizer=3)),

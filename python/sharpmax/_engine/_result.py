@@ -192,13 +192,19 @@ def load_result(path: Path) -> Result:
     return result
 
 
-def report(results: typing.Sequence[typing.Union[Result, Path]], path: typing.Any, overwrite: bool = False) -> None:
-    """Writes one page of several results, side by side if they are of one kind.
+def report(
+    results: typing.Union[Result, Path, typing.Sequence[typing.Union[Result, Path]]],
+    path: typing.Any,
+    overwrite: bool = False,
+) -> None:
+    """Writes one page of one result or several, side by side if they are of one kind.
 
-    results    what verbs returned, or files that --json or .save() wrote
+    results    results of jobs, or files that --json or .save() wrote
     path       a file for the page
     overwrite  replace an existing file that is not a report page; a file of results is never replaced
     """
+    if isinstance(results, (Result, str, bytes, os.PathLike)):
+        results = [results]
     loaded = [one if isinstance(one, Result) else load_result(one) for one in results]
     if not loaded:
         raise ValueError("results is empty; a page needs one at least")

@@ -13,7 +13,7 @@ if typing.TYPE_CHECKING:
 
 def title(watch: Watch) -> str:
     rows = watch.rows
-    counted = f"{rows.max(initial=0):,} rows a layer" if len(set(rows)) <= 1 else f"{rows.sum():,} rows in all"
+    counted = f"{rows.max(initial=0):,} rows per layer" if len(set(rows)) <= 1 else f"{rows.sum():,} rows in all"
     return f"Watch of {watch.model_name}: {len(watch.names)} layers, {watch._heads()} heads, {counted}"
 
 

@@ -33,6 +33,7 @@ def test_several_results_make_one_page(bounds, tmp_path):
     saved = tmp_path / "bounds.json"
     bounds.save(saved)
     page = tmp_path / "both.html"
+    sharpmax.report(saved, page)  # one is as good as a list of one
     sharpmax.report([saved, other], page)
     assert page.read_text().lower().startswith("<!doctype html")
     with pytest.raises(ValueError, match="results is empty"):

@@ -313,7 +313,7 @@ def test_it_can_be_read_by_people_and_programs(tiny, tokens):
         assert "0 rows" in repr(stats) and json.dumps(stats.to_dict())
         model(tokens)
     text = repr(stats).splitlines()
-    assert text[0] == "Watch of LlamaForCausalLM: 2 layers, 4 heads, 24 rows a layer"
+    assert text[0] == "Watch of LlamaForCausalLM: 2 layers, 4 heads, 24 rows per layer"
     assert text[1].split()[:3] == ["layer", "rows", "entropy"] and len(text) == 4
     assert text[2].split()[:3] == ["0", "24", f"{stats.entropy[0].mean():.3f}"]
     assert len(stats.table(heads=True).splitlines()) == 1 + 8
