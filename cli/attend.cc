@@ -70,7 +70,7 @@ void add_semantics(CLI::App& words, AttendOptions& o) {
   numbers("--query-lengths", o.query_lengths, "N,N...", "Number of queries of each batch entry");
   numbers("--documents", o.documents, "0,N,N...", "Starts of packed documents, and the end");
   numbers("--key-documents", o.key_documents, "0,N,N...", "Starts for keys, if they differ");
-  words.add_option("--threads", o.threads, "Number of threads (default: OpenMP's); results do not depend on it")
+  words.add_option("--threads", o.threads, "Number of threads (default: one per core); results do not depend on it")
       ->option_text("N")
       ->check(CLI::Range(1, 4096))
       ->group("Attention");

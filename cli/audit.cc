@@ -75,14 +75,15 @@ Outcome run_form(const Caller& caller, const ReportFiles& pictures, Request requ
   return {results, shown_text(results, next, rows)};
 }
 
-[[noreturn]] void refuse_pair(std::string_view one, const char* verb, std::string_view other) {
-  throw RequestError(ErrorCode::bad_argument, fmt::format("{} {} {}", named(one), verb, named(other)));
+[[noreturn]] void refuse_pair(std::string_view one, const char* verb, std::string_view other, const char* reason = "") {
+  throw RequestError(ErrorCode::bad_argument, fmt::format("{} {} {}{}", named(one), verb, named(other), reason));
 }
 
 void exclude(const Given& given, std::string_view form, std::initializer_list<const char*> others) {
   if (!given.contains(form)) return;
   for (const char* other : others)
-    if (given.contains(other)) refuse_pair(form, "excludes", other);
+    if (given.contains(other))
+      refuse_pair(form, "excludes", other, form == "probe" ? ": a probe asks questions of its own" : "");
 }
 
 // Fields that only one form respects are refused beside another.
@@ -201,7 +202,8 @@ bool any_of(const Given& given, std::initializer_list<const char*> names) {
 
 const char* const BoundVerb::kSummary = "Bound how sharp attention can be, from scores or from a model";
 const char* const BoundVerb::kFooter =
-    "Paper A measured spreads of 5.69 on average in Gemma 2B, 14.78 at most.\n"
+    "arXiv 2410.01104 measured spreads of 5.69 on average in Gemma 2B and 14.78 at\n"
+    "most.\n"
     "\n"
     "With a MODEL, the spread of every head is bounded from the weights, under\n"
     "softmax; --peak is then 0.5 unless it is given. With --directory DIR any number\n"

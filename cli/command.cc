@@ -54,7 +54,7 @@ std::string WrappingFormatter::common_options(const CLI::App* command) const {
       ++rest;
   }
   std::ostringstream out;
-  out << make_group("Options", false, common);
+  if (!common.empty() || rest > 0) out << make_group("Options", false, common);
   if (rest > 0) CLI::detail::format_help(out, "--help-all", fmt::format("Show {} more option{}, by topic", rest, rest == 1 ? "" : "s"), kNameColumn);
   return out.str();
 }
@@ -128,6 +128,11 @@ const CLI::Option* option_named(const CLI::App& words, const std::string& name) 
   return nullptr;
 }
 
+// Texts for a model; what takes them has its own sentence about an empty one.
+bool may_be_empty(const CLI::Option& option) {
+  return option.check_name("--prompt") || option.check_name("--system") || option.check_name("--text-string");
+}
+
 std::string wanted_by(const CLI::Option& option) {
   const std::string& shown = option.get_option_text();
   if (option.check_name("--json") || option.check_name("--csv")) return "a file, or '-' for standard output";
@@ -152,6 +157,7 @@ void check_values(const CLI::App& words, const std::vector<std::string>& typed, 
                               name, wanted_by(*option), in_quotes(typed[i + 1]),
                               option->get_lnames().front()));
     ++i;  // the value
+    if (typed[i].empty() && !may_be_empty(*option)) throw Usage(fmt::format("{} needs {}; '' is empty", name, wanted_by(*option)));
   }
 }
 
@@ -211,8 +217,9 @@ std::string about_unknown_words(const CLI::App& program) {
   if (!chosen.empty())
     return fmt::format("sharpmax {} does not take the word {}; sharpmax {} --help shows what it takes", command.get_name(),
                        in_quotes(word), command.get_name());
-  const std::string sentence =
-      with_suggestion(fmt::format("there is no command {}", in_quotes(word)), word, command_names(program));
+  const std::string unknown = fmt::format("there is no command {}", in_quotes(word));
+  if (program.get_option_no_throw("--" + word)) return fmt::format("{}; did you mean --{}?", unknown, word);
+  const std::string sentence = with_suggestion(unknown, word, command_names(program));
   return sentence.ends_with('?') ? sentence : sentence + "; sharpmax --help lists the commands";
 }
 

@@ -81,14 +81,22 @@ std::vector<CompletedCommand> completed_commands(const CLI::App& program) {
   return commands;
 }
 
-// A text inside single quotes of a shell, without the characters that completion specifications use themselves.
-std::string plain(std::string text) {
+// A text inside single quotes of a shell.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c == '\'') out += "'\\''";
+    else if (c == '\\') out += ' ';
+    else out += c;
+  return out;
+}
+
+// The same inside the brackets of a specification of zsh, which has uses of its own for some characters.
+std::string plain_in_brackets(std::string text) {
   for (char& c : text)
     if (c == '[' || c == '{') c = '(';
     else if (c == ']' || c == '}') c = ')';
-    else if (c == ':') c = ',';
-    else if (c == '\'' || c == '`' || c == '"' || c == '\\') c = ' ';
-  return text;
+  return plain(text);
 }
 
 // "audit:--text|audit:--json", the patterns of a bash case.
@@ -118,7 +126,7 @@ std::string zsh_option(const Completed& option) {
                                                        : ":value:";
   std::string text;
   for (const std::string& name : option.names)
-    text += fmt::format(" \\\n        '*{}[{}]{}'", name, plain(option.meaning), value);
+    text += fmt::format(" \\\n        '*{}[{}]{}'", name, plain_in_brackets(option.meaning), value);
   return text;
 }
 
@@ -161,6 +169,7 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
          "    case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac\n"
          "  done\n"
          "  COMPREPLY=()\n"
+         "  if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
          "  case $command:$before in\n" +
          values + "  esac\n  case $command in\n" + words +
          "  esac\n"
@@ -223,8 +232,8 @@ std::string fish_completion(const std::vector<CompletedCommand>& commands) {
       text += fmt::format("complete -c sharpmax -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                           plain(command.meaning));
     if (!command.operands.empty())
-      text += fmt::format("complete -c sharpmax -n '__fish_seen_subcommand_from {}' -a '{}'\n", command.name,
-                          fmt::join(command.operands, " "));
+      text += fmt::format("complete -c sharpmax -n '__fish_seen_subcommand_from {}'{} -a '{}'\n", command.name,
+                          command.name == "completion" ? " -f" : "", fmt::join(command.operands, " "));
     for (const Completed& option : command.options) text += fish_option(command, option);
   }
   return text;
@@ -236,7 +245,7 @@ Command add_completion(CLI::App& program) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* words = program.add_subcommand("completion", "Print the completion script for bash, zsh or fish");
   words->footer(kFooter);
-  CLI::Option* const option = words->add_option("SHELL", *shell, "bash, zsh or fish")->option_text(" ")->required();
+  CLI::Option* const option = words->add_option("SHELL", *shell, "Shell: bash, zsh or fish")->option_text(" ")->required();
   option->check([](const std::string& word) {
     if (std::find(kShells.begin(), kShells.end(), word) != kShells.end()) return std::string();
     return fmt::format("{} is unknown; it must be bash, zsh or fish", in_quotes(word));

@@ -123,7 +123,12 @@ const char* const ReportVerb::kFooter =
 
 Outcome ReportVerb::run(const Caller& caller) {
   write_report(request, caller.listener);
-  return {Json(), [](bool) { return std::string(); }};
+  return {Json(), [paths = request.results](bool colour) {
+            std::vector<Json> results;
+            for (const std::string& path : paths) results.push_back(Json::parse(read_text(path)));
+            const std::string text = report_text(results, colour);
+            return text.substr(0, text.find("\n\n") + 1);  // the verdict
+          }};
 }
 
 }  // namespace sharpmax::cli

@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "base/in_quotes.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/door.h"
@@ -87,6 +88,17 @@ void describe(CLI::App& program, VersionWish& wish) {
   program.require_subcommand(0, 1);
 }
 
+// CLI11's sentence about a value, in words of ours: "Could not convert: --gap = abc", "SHELL is required".
+std::string about_value(const CLI::ParseError& error) {
+  const std::string said = error.what();
+  constexpr std::string_view kConvert = "Could not convert: ", kRequired = " is required";
+  if (said.ends_with(kRequired)) return said.substr(0, said.size() - kRequired.size()) + " is missing";
+  const std::size_t equals = said.find(" = ");
+  if (!said.starts_with(kConvert) || equals == std::string::npos) return said;
+  return fmt::format("{}: {} is not a number that it takes", said.substr(kConvert.size(), equals - kConvert.size()),
+                     in_quotes(said.substr(equals + 3)));
+}
+
 // The command that the words name, from where its own words begin.
 void check_all_values(const CLI::App& program, const std::vector<std::string>& words) {
   for (const CLI::App* command : commands_of(program))
@@ -131,7 +143,7 @@ int tell_version(const VersionWish& wish) {
     text += fmt::format("targets available  {}\n", fmt::join(available_targets(), " "));
     text += fmt::format("target in use      {}\n", current_target());
     text += fmt::format("BLAS               {}\n", blas_lines());
-    text += fmt::format("OpenMP threads     {}\n", default_threads());
+    text += fmt::format("threads            {}\n", default_threads());
   }
   print(text);
   return kOk;
@@ -177,7 +189,7 @@ int run_program(Call& call) {
   } catch (const CLI::ExtrasError&) {
     throw Usage(about_unknown_words(program));
   } catch (const CLI::ParseError& error) {
-    throw Usage(error.what());
+    throw Usage(about_value(error));
   }
   for (const Command& command : commands) {
     if (command.words->parsed()) return command.run(call);

@@ -272,7 +272,7 @@ struct BoundVerb {
   static void each_field(Self& self, const Visit& visit) {
     BoundRequest::each_field(self.spread, visit);
     ModelBoundRequest::each_model_field(self.of_model, visit);
-    visit({"all", "", "Results", "Show every head of the model (default: the surest, and one line per layer)"},
+    visit({"all", "", "Results", "Show every head of the model (default: the most certain, and one line per layer)"},
           self.all);
     visit(status_field(), self.status);
     ReportFiles::each_field(self.pictures, visit);

@@ -15,7 +15,7 @@
 
 namespace sharpmax {
 
-// What is analyzed, and how.
+// Choices of an analysis.
 struct AnalysisChoices {
   std::string analysis;
   std::string vectors = "values", distance = "sum";
@@ -30,7 +30,7 @@ struct AnalysisChoices {
 
   template <class Self, class Visit>
   static void each_field(Self& self, const Visit& visit) {
-    constexpr std::string_view kGroup = "Paper B's analyses";
+    constexpr std::string_view kGroup = "Analyses of arXiv 2508.17821";
     const Domain count = range(1, 1 << 20);
     visit(common({"analysis", "LIST", kGroup,
                   "Analyses, with commas: distance-length, distance-top, critical-top, separability, gradient; or all"}),
@@ -75,7 +75,7 @@ struct AnalysisRequest {
   template <class Self, class Visit>
   static void each_choice(Self& self, const Visit& visit) {
     TextRequest::each_field(self.text, visit);
-    visit({"lengths", "N,N...", "Paper B's analyses",
+    visit({"lengths", "N,N...", "Analyses of arXiv 2508.17821",
            "Lengths of distance-length, the largest is L (default 32, 64, ... 1024)", range(kLeastLength, 1 << 30)},
           self.lengths);
     AnalysisChoices::each_field(self.choices, visit);

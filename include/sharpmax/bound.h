@@ -56,7 +56,7 @@ struct BoundRequest {
   static void each_choice(Self& self, const Visit& visit) {
     visit(common({"spread", "X", "Bounds", "Largest difference between two scores of a row"}), self.spread);
     visit(common({"peak", "W", "Bounds",
-                  "Peak weight: also say at which n it is lost, and up to which it is sure"}), self.peak);
+                  "Peak weight; adds the n at which it is lost, and up to which it is certain"}), self.peak);
     visit({"beta", "X", "Bounds", "Factor of every score: 1 / temperature"}, self.beta);
     visit({"level", "X", "Bounds",
            "Lowest score, for normalizers that change when all scores move together (default: minus half the spread)"},

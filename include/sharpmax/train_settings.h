@@ -58,7 +58,7 @@ struct DecoderSettings {
   static void each_pair(A& a, B& b, const Visit& visit) {
     constexpr std::string_view kGroup = "Model (default: the task's)";
     visit(Field{"layers", "N", kGroup, "Number of layers", range(1, 64)}, a.layers, b.layers);
-    visit(Field{"width", "N", kGroup, "Number of features of a place", range(1, 8192)}, a.width, b.width);
+    visit(Field{"width", "N", kGroup, "Number of features per position", range(1, 8192)}, a.width, b.width);
     visit(Field{"heads", "N", kGroup, "Number of heads per layer", range(1, 256)}, a.heads, b.heads);
     visit(Field{"local_heads", "N", kGroup, "Number of them that see a window only", range(0, 256)},
           a.local_heads, b.local_heads);
@@ -70,7 +70,7 @@ struct DecoderSettings {
     visit(Field{"hidden", "N", kGroup, "Features within the feed-forward part (default: 4 times the width)",
                 range(1, 65'536)},
           a.hidden, b.hidden);
-    visit(Field{"window", "N", kGroup, "Places that a local head sees, its own included", range(1, 4096)},
+    visit(Field{"window", "N", kGroup, "Positions that a local head sees, its own included", range(1, 4096)},
           a.window, b.window);
     visit(Field{"feed_forward", "WORD", kGroup, "Feed-forward part: gelu or swiglu",
                 one_of({"gelu", "swiglu"})},
@@ -105,7 +105,7 @@ struct OptimizerSettings {
     visit(
         Field{"warm_up", "N", kGroup, "Steps in which the learning rate rises (default 100)", range(0, 1e9)},
         a.warm_up, b.warm_up);
-    visit(Field{"learning_rate", "X", kGroup, "Learning rate at its highest (default: the task's)", range(0)},
+    visit(Field{"learning_rate", "X", kGroup, "Largest learning rate (default: the task's)", range(0)},
           a.learning_rate, b.learning_rate);
     visit(Field{"weight_decay", "X", kGroup, "Weight decay of matrices, as in AdamW (default 0)", range(0)},
           a.weight_decay, b.weight_decay);

@@ -49,7 +49,7 @@ class Onlooker : public model::AttentionObserver {
 std::optional<model::NormalizerTable> table_of(const SessionWish& wish, const model::Model& model) {
   const model::Configuration& c = model.configuration();
   if (!wish.normalizer.empty() && !wish.normalizers.empty())
-    throw Error(ErrorCode::bad_argument, "normalizer and normalizers were both given; one was expected");
+    throw Error(ErrorCode::bad_argument, "normalizer and normalizers were both given; give one of them");
   if (!wish.normalizers.empty())
     return model::parse_normalizer_table(wish.normalizers, "normalizers", model.own_normalizers());
   if (wish.normalizer.empty()) return std::nullopt;
@@ -85,15 +85,15 @@ void HeldModel::check_out(const OutputArray& out, std::initializer_list<std::int
                     std::equal(shape.begin(), shape.end(), out.shape_ptr(), [](auto wanted, auto found) {
                       return wanted == static_cast<std::int64_t>(found);
                     });
-  if (!same) throw Error(ErrorCode::bad_argument, "an array to be filled has another shape than is needed");
+  if (!same) throw Error(ErrorCode::bad_argument, "the array to be filled has the wrong shape");
 }
 
 void HeldModel::check_length(std::int64_t tokens) const {
   if (tokens == 0) throw Error(ErrorCode::bad_argument, "there are no tokens; a model needs at least one");
   if (tokens > context_)
     throw Error(ErrorCode::bad_argument,
-                fmt::format("there are {} tokens, and the context has room for {}; fewer tokens or a larger "
-                            "context in load_model() was expected",
+                fmt::format("there are {} tokens, and the context has room for {}; give fewer tokens, or a "
+                            "larger context to load_model()",
                             tokens, context_));
 }
 

@@ -79,7 +79,7 @@ class HeaderParser {
   }
   void expect(char c) {
     if (accept(c)) return;
-    if (at_ >= text_.size()) fail(fmt::format("the header ends where '{}' was expected", c));
+    if (at_ >= text_.size()) fail(fmt::format("the header ends before a '{}'", c));
     fail(fmt::format("found {}, expected '{}'", in_quotes(text_.substr(at_, 1)), c));
   }
 
@@ -107,7 +107,7 @@ class HeaderParser {
 
   std::string_view read_string() {
     skip_space();
-    if (at_ >= text_.size()) fail("the header ends where a quoted word was expected");
+    if (at_ >= text_.size()) fail("the header ends before a quoted word");
     const char quote = text_[at_];
     if (quote != '\'' && quote != '"') {
       fail(fmt::format("found {}, expected a quoted word", in_quotes(text_.substr(at_, 1))));

@@ -184,7 +184,7 @@ template <class Value>
 Range range_of(const Value& value) {
   Range range{kNoValue, kNoValue};
   for (const bool newest : {true, false}) {
-    // fmax and fmin take the number where there is one.
+    // fmax and fmin take the number if there is one.
     range.high = std::fmax(range.high, most([&](const ThreeScores::Place& at) { return value(at, newest); }));
     range.low = std::fmin(range.low, -most([&](const ThreeScores::Place& at) { return -value(at, newest); }));
   }
@@ -198,8 +198,8 @@ PeakRange searched_range(const AnyNormalizer& normalizer, double n, const ScoreI
   if (n > kMostSearchedKeys || n != std::floor(n))
     throw Error(
         ErrorCode::unsupported,
-        fmt::format("{}: no closed form is known, and rows of {} keys are not searched; a whole n of at "
-                    "most {} was expected",
+        fmt::format("{}: no closed form is known, and rows of {} keys are not searched; n must be "
+                    "whole and at most {}",
                     normalizer.name(), n, kMostSearchedKeys));
   ThreeScores rows(normalizer, head, static_cast<std::size_t>(n), scores);
   using Place = ThreeScores::Place;

@@ -33,10 +33,23 @@ def refusal(*words):
     (("--versoin",), "sharpmax has no option '--versoin'; did you mean --version?"),
     (("audit", "model.gguf", "--spread", "3"), "sharpmax audit has no option '--spread', but these commands have it: bound"),
     (("zzzzzz",), "there is no command 'zzzzzz'; sharpmax --help lists the commands"),
+    (("version",), "there is no command 'version'; did you mean --version?"),
     (("inspect", "a.gguf", "b.gguf"), "sharpmax inspect does not take the word 'b.gguf'"),
 ])  # fmt: skip
 def test_a_typing_error_gets_the_word_that_was_meant(words, meant):
     assert refusal(*words).startswith("sharpmax: " + meant)
+
+
+@pytest.mark.parametrize("words, said", [
+    (("audit", "model.gguf", "--normalizer", ""), "--normalizer needs a value (NAME); '' is empty"),
+    (("attend", "--query", "", "--key", "k.npy"), "--query needs a file; '' is empty"),
+    (("attend", "--demo", "--gap", "abc"), "--gap: 'abc' is not a number that it takes"),
+    (("completion",), "SHELL is missing"),
+    (("audit", "model.gguf", "--text", "a.txt", "--probe", "max"), "--probe excludes --text: a probe asks questions of its own"),
+    (("run",), "no model was given; MODEL must be a file or a folder (`make model` fetches a small one)"),
+])  # fmt: skip
+def test_a_wrong_value_is_named_with_what_is_allowed(words, said):
+    assert refusal(*words) == "sharpmax: " + said
 
 
 @pytest.mark.parametrize("command", ("", *COMMANDS))
@@ -92,6 +105,7 @@ def test_bash_completes_commands_options_values_and_files(tmp_path):
     assert completed_by_bash("--ver") == ["--version", "--verbose"]
     assert completed_by_bash("fix", "m.gguf", "--for", "t") == ["text", "task"]
     assert completed_by_bash("run", "m.gguf", "--normalizer", "entm") == ["entmax15", "entmax"]
+    assert completed_by_bash("run", "m.gguf", "--normalizer", "=", "entm") == ["entmax15", "entmax"]  # --normalizer=entm
     assert completed_by_bash("completion", "f", cwd=tmp_path) == ["fish"]
     assert completed_by_bash("train", "lo", cwd=tmp_path) == ["lookup"]
     assert completed_by_bash("train", "a", cwd=tmp_path) == ["a model.gguf"]
@@ -119,6 +133,7 @@ def test_fish_completes_commands_options_and_values():
         script = f"'{BINARY}' completion fish | source; complete -C 'sharpmax {typed}'"
         done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True)
         assert [line.split("\t")[0] for line in done.stdout.splitlines()] == completed
+        assert typed != "au" or done.stdout == "audit\tMeasure every head of a model: at which length does it go blunt?\n"
 
 
 def test_completion_for_another_shell_is_refused():
@@ -155,3 +170,12 @@ def test_a_command_ends_with_an_answer_and_the_command_to_try_next(tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(ending), done.stdout[-300:]
     assert "In short: under softmax no key among 64 can have more than 0.1" in run("bound", "--spread", "2", "--n", "64").stdout
+
+
+def test_report_shows_the_verdict_of_its_page(tmp_path):
+    saved = tmp_path / "bound.json"
+    shown = run("bound", "--spread", "2", "--n", "64", "--json", str(saved)).stdout
+    done = run("report", str(saved), "--figures", str(tmp_path / "figures"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout and shown.startswith(done.stdout)
+    assert "\n\n" not in done.stdout

@@ -134,7 +134,7 @@ def test_models_that_cannot_run_are_refused(folder, tmp_path):
         "heads": (become(num_key_value_heads=3), "4 query heads cannot share 3"),
         "none": (become(num_attention_heads=0), "between 1 and 2^31"),
         "layers": (become(num_hidden_layers=3), "there is no tensor"),
-        "width": (become(hidden_size=16, head_dim=8), "was expected"),
+        "width": (become(hidden_size=16, head_dim=8), "; expected ["),
         "text": (become(num_hidden_layers="2"), "must be a whole number"),
         "activation": (become(hidden_act="relu"), "'relu'"),
         "rope": (become(rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4}), "'dynamic'"),

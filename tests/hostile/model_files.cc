@@ -73,12 +73,12 @@ const Wrong kWrong[] = {
     {"base_of_zero", [](Parts& p) { p.base = 0; }, "the base is 0"},
     {"base_not_a_number", [](Parts& p) { p.base = std::numeric_limits<float>::quiet_NaN(); },
      "the base is nan"},
-    {"epsilon_of_zero", [](Parts& p) { p.epsilon = 0; }, "a positive number was expected"},
+    {"epsilon_of_zero", [](Parts& p) { p.epsilon = 0; }, "it must be positive"},
     {"embedding_of_another_width",
      [](Parts& p) {
        p.embedding = {3, 7};
      },
-     "has shape [3, 7]; [3, 8] was expected"},
+     "has shape [3, 7]; expected [3, 8]"},
     {"embedding_of_one_dimension", [](Parts& p) { p.embedding = {8}; }, "has shape [8]"},
     {"missing_tensor", [](Parts&) {}, "there is no tensor 'blk.0.attn_q.weight'"},
     {"unknown_scaling",

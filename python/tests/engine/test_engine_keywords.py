@@ -100,7 +100,7 @@ def test_arguments_that_are_no_keywords_or_are_missing():
         sharpmax.bound(sprad=1)
     with pytest.raises(TypeError, match=r"^fit\(\) missing a required argument: 'head'$"):
         sharpmax.fit()
-    with pytest.raises(ValueError, match=r"^no model was given; model must be one"):
+    with pytest.raises(ValueError, match=r"^no model was given; model must be a file or a folder"):
         sharpmax.audit()  # which may take its model from a directory
     with pytest.raises(TypeError, match=r"^fit\(\) too many positional arguments$"):
         sharpmax.fit("head", 4)

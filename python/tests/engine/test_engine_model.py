@@ -143,8 +143,8 @@ def test_a_text_ends_where_the_context_does(tiny):
         (ValueError, "there is no token -1; the model has 290", lambda m: m.loss([1, -1, 1])),
         (ValueError, "there is no token 12884901888", lambda m: m.logits([3 << 32])),
         (ValueError, "there is no token 5000; the tokenizer has 290", lambda m: m.detokenize([5000])),
-        (ValueError, "there are 257 tokens, and the context has room for 256; fewer tokens or a larger context in "
-                     "load_model\\(\\) was expected", lambda m: m.logits([1] * 257)),
+        (ValueError, "there are 257 tokens, and the context has room for 256; give fewer tokens, or a larger "
+                     "context to load_model\\(\\)", lambda m: m.logits([1] * 257)),
         (ValueError, "the prompt is empty; a model needs something to go on from", lambda m: m.generate("")),
         (ValueError, "max_tokens is 0; it must be from 1 to .*", lambda m: m.generate("a", max_tokens=0)),
         (TypeError, "max_tokens is a float; it must be a whole number", lambda m: m.generate("a", max_tokens=2.0)),
@@ -162,7 +162,7 @@ def test_a_text_ends_where_the_context_does(tiny):
         (ValueError, "chat, special and system are for a prompt that is a str; these are tokens",
          lambda m: m.generate([1], chat=True)),
         (ValueError, "cache is 'int8'; it must be float32 or float16", lambda m: m.loss(PROMPT, cache="int8")),
-        (ValueError, "normalizer and normalizers were both given; one was expected",
+        (ValueError, "normalizer and normalizers were both given; give one of them",
          lambda m: m.loss(PROMPT, normalizer="hard", normalizers={})),
         (ValueError, ".*normalizers.*schema.*", lambda m: m.loss(PROMPT, normalizers={"a": 1})),
         (ValueError, ".*softmix.*", lambda m: m.loss(PROMPT, normalizer="softmix")),

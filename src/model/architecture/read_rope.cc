@@ -103,10 +103,10 @@ RopeScaling scaling_of(const RopeSettings& file, std::int64_t context) {
 void check_divisors(const Settings& settings, std::string_view what, const std::vector<float>& divisors) {
   for (const float d : divisors)
     if (!(d > 0) || !std::isfinite(d))
-      refuse(settings, fmt::format("{} holds {}; positive numbers were expected", what, d));
+      refuse(settings, fmt::format("{} holds {}; its numbers must be positive", what, d));
 }
 
-// A tensor of one number a pair; empty where the file has none.
+// A tensor of one number a pair; empty if the file has none.
 std::vector<float> divisors_of(const Settings& settings, std::string_view name, std::int64_t pairs) {
   const StoredTensor* tensor = find_tensor(settings.file(), name);
   if (!settings.from_gguf() || !tensor) return {};
@@ -138,7 +138,7 @@ std::vector<float> longrope_divisors(const RopeSettings& file, bool longer, std:
 
 double checked_base(const Settings& settings, double base) {
   if (!(base > 1) || !std::isfinite(base))
-    refuse(settings, fmt::format("the base is {}; a number above 1 was expected", base));
+    refuse(settings, fmt::format("the base is {}; it must be above 1", base));
   return base;
 }
 
@@ -201,7 +201,7 @@ RopeScaling::Kind kind_in(std::string_view text, std::string_view name) {
   if (name == "linear") return linear;
   if (name == "ntk") return ntk;
   if (name == "yarn") return yarn;
-  refuse(text, "none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR was expected");
+  refuse(text, "expected none, linear:FACTOR, ntk:FACTOR or yarn:FACTOR");
 }
 
 void set_value(RopeScaling& scaling, std::string_view text, std::string_view name, double value) {
@@ -242,7 +242,7 @@ RopeScaling parse_rope_scaling(std::string_view text, std::int64_t trained) {
     has_factor |= name == "factor";
     rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
   }
-  if (!has_factor) refuse(text, "a factor was expected, as in linear:2");
+  if (!has_factor) refuse(text, "the factor is missing; expected it as in linear:2");
   return scaling;
 }
 

@@ -293,7 +293,7 @@ double positive_or(const Settings& settings, const SettingName& name, double oth
   const double value = settings.number(name).value_or(otherwise);
   if (!(value > 0) || !std::isfinite(value))
     throw Error(ErrorCode::bad_file,
-                fmt::format("{}: {} is {}; a positive number was expected", name_of(settings.file()),
+                fmt::format("{}: {} is {}; it must be positive", name_of(settings.file()),
                             settings.from_gguf() ? name.gguf : std::string_view(name.folder.front()), value));
   return value;
 }
@@ -301,7 +301,7 @@ double positive_or(const Settings& settings, const SettingName& name, double oth
 double cap_of(const Settings& settings, const SettingName& name) {
   const double cap = settings.number(name).value_or(0);
   if (!std::isfinite(cap) || cap < 0)
-    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; a positive number or none was expected",
+    throw Error(ErrorCode::bad_file, fmt::format("{}: {} is {}; it must be positive, or missing",
                                                  name_of(settings.file()), name.gguf, cap));
   return cap;
 }

@@ -29,10 +29,10 @@ Token likeliest(std::span<const float> logits) noexcept {
 
 Sampler::Sampler(const Sampling& sampling) : sampling_(sampling), random_(sampling.seed, kStream) {
   want(std::isfinite(sampling.temperature) && sampling.temperature >= 0,
-       fmt::format("the temperature is {}; 0 or a positive number was expected", sampling.temperature));
-  want(sampling.top_k >= 0, fmt::format("top-k is {}; 0 or a positive number was expected", sampling.top_k));
+       fmt::format("the temperature is {}; it must be at least 0", sampling.temperature));
+  want(sampling.top_k >= 0, fmt::format("top-k is {}; it must be at least 0", sampling.top_k));
   want(sampling.top_p > 0 && sampling.top_p <= 1,
-       fmt::format("top-p is {}; a number above 0 and at most 1 was expected", sampling.top_p));
+       fmt::format("top-p is {}; it must be above 0 and at most 1", sampling.top_p));
 }
 
 Token Sampler::pick(std::span<const float> logits) {
@@ -67,7 +67,7 @@ void Sampler::keep_top_k() {
             heavier);  // so that the draw does not hang on how they were found
 }
 
-// A heap gives the heaviest one by one: few are wanted of very many.
+// A heap gives the heaviest one by one: few are needed of very many.
 double Sampler::keep_top_p(double total) {
   const auto lighter = [](const Candidate& a, const Candidate& b) { return heavier(b, a); };
   std::make_heap(candidates_.begin(), candidates_.end(), lighter);

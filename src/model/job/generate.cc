@@ -26,7 +26,7 @@ std::vector<std::string> prompts_of(const GenerateRequest& request) {
   if (!request.prompt.empty() && !request.prompt_file.empty())
     refuse(fmt::format("{} and {} were both given; one must be left out", named("prompt"), named("prompt_file")));
   if (request.prompt.empty() && request.prompt_file.empty())
-    refuse(fmt::format("no prompt was given; {} or {} must be one", given("prompt", "TEXT"), given("prompt_file", "FILE")));
+    refuse(fmt::format("no prompt was given; give {} or {}", given("prompt", "TEXT"), given("prompt_file", "FILE")));
   std::vector<std::string> prompts = request.prompt;
   if (prompts.empty()) prompts.push_back(read_text(request.prompt_file));
   for (const std::string& prompt : prompts)

@@ -81,7 +81,7 @@ void check_together(const ModelRequest& request) {
 Model open_model(const ModelRequest& request) {
   check_together(request);
   if (request.model.empty())
-    refuse(fmt::format("no model was given; {} must be one (`make model` fetches a small one)", named("model")));
+    refuse(fmt::format("no model was given; {} must be a file or a folder (`make model` fetches a small one)", named("model")));
   Model model = opened(request.model);
   const Configuration& c = model.configuration();
   if ((!request.rope_scaling.empty() || request.rope_base) && c.rope.features == 0)

@@ -270,7 +270,7 @@ std::string Finder::head_name() const {
 
 void Finder::check_shape(const StoredTensor& found, const Shape& wanted) const {
   if (found.shape == wanted) return;
-  throw Error(ErrorCode::bad_file, fmt::format("{}: tensor {} at byte {} has shape {}; {} was expected",
+  throw Error(ErrorCode::bad_file, fmt::format("{}: tensor {} at byte {} has shape {}; expected {}",
                                                name_of(file_), in_quotes(found.name), found.offset,
                                                shape_text(found.shape), shape_text(wanted)));
 }
