@@ -68,6 +68,7 @@ def opened(browser, path, width=1280, scheme="light", place=""):
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.as_uri() + place)
         page.wait_for_selector("#provenance")
+        frames(page)  # charts are drawn again once the page is laid out
         yield page
     assert said == []
     assert [url.split("#")[0] for url in asked] == [path.as_uri()]
