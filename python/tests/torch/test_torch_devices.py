@@ -83,7 +83,7 @@ LENGTHS = (Lengths(), Lengths(torch.tensor([4, 13])), Lengths(None, torch.tensor
 def test_nothing_waits_and_nothing_is_float64(rule):
     inputs = made()
     with Strict():
-        for lengths in LENGTHS:
+        for lengths in (LENGTHS[0], LENGTHS[1 + RULES.index(rule) % 2]):
             compute(inputs, rule, lengths)
         if rule != "linear":
             scores = torch.ones(2, 4, 5, 6)
