@@ -77,6 +77,7 @@ struct FixRequest : FixChoices {
   std::string table;
   Saving saving;
   Sharing sharing;
+  ReadingOrder order;
   std::string command;  // for the results; empty: made from the fields
 
   template <class Self, class Visit>
@@ -92,6 +93,7 @@ struct FixRequest : FixChoices {
           self.table);
     Saving::each_field(self.saving, visit);
     Sharing::each_field(self.sharing, visit);
+    ReadingOrder::each_field(self.order, visit);
   }
 };
 

@@ -18,6 +18,8 @@ JOBS = {
     "audit": ("audit", "model", "--text", "text.txt", "--lengths", "48,90,210", "--excerpts", 3, "--sketch", 40, "--block", 16),
     "sparse": ("audit", "model", "--text", "text.txt", "--lengths", "70,100", "--excerpts", 1, "--sketch", 0, "--block", 32,
                "--normalizer", "entmax15", "--cache", "float16"),
+    "fix": ("fix", "model", "--text", "text.txt", "--tokens", 256, "--length", 96, "--lengths", "96,128", "--questions", 3,
+            "--budget", 2, "--rule", "softmax:beta=1.5", "--rule", "hard@but-steepest", "--block", 16),
 }
 
 
@@ -112,20 +114,19 @@ def killed_and_resumed(job, folder, where, kills):
     return killed
 
 
-@pytest.mark.parametrize("job", ["perplexity", "audit"])
+@pytest.mark.parametrize("job", ["perplexity", "audit", "fix"])
 def test_a_killed_rank_ends_all_and_other_numbers_of_ranks_go_on(job, folder, tmp_path):
     assert killed_and_resumed(job, folder, tmp_path, 3) > 0
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("job", ["perplexity", "audit"])
-def test_twenty_killed_ranks_change_no_byte(job, folder, tmp_path):
+def test_a_hundred_killed_ranks_change_no_byte(folder, tmp_path):
     killed = 0
-    for number in range(20):
+    for number in range(100):
         where = tmp_path / str(number)
         where.mkdir()
-        killed += killed_and_resumed(job, folder, where, 3)
-        if killed >= 20:
+        killed += killed_and_resumed(("perplexity", "audit", "fix")[number % 3], folder, where, 3)
+        if killed >= 100:
             return
     raise AssertionError(f"only {killed} ranks were killed at work")
 
@@ -169,6 +170,36 @@ def test_a_rank_with_another_text_is_refused(folder, tmp_path):
                           cwd=tmp_path, env={**PLAIN, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == "", done
     assert "processes that work together need the same settings: rank 0 has" in done.stderr
+
+
+def pair(first, second, cwd):
+    """Two ranks with commands of their own."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun here")
+    return subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", *map(str, first), ":", "-n", "1",
+                           *map(str, second)], cwd=cwd, env={**PLAIN, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+
+
+def test_a_rank_with_another_instruction_set_is_refused(folder):
+    words = (BINARY, *JOBS["perplexity"], "--together")
+    done = pair(("env", "SHARPMAX_TARGET=SSE4", *words), ("env", "SHARPMAX_TARGET=SCALAR", *words), folder)
+    assert done.returncode == 2 and done.stdout == "", done
+    assert ("processes that work together need the same instruction set (SHARPMAX_TARGET chooses it): rank 0 has 'SSE4', "
+            "rank 1 has 'SCALAR'") in done.stderr
+
+
+@pytest.mark.parametrize("job", ["perplexity", "audit", "fix"])
+def test_a_file_that_cannot_be_written_ends_all_ranks_in_a_sentence(job, folder):
+    _, err = ended(start(3, *JOBS[job], "--json", "missing/out.json", cwd=folder), 3)
+    assert err.count("sharpmax: ") == 1 and "missing/out.json" in err, err
+
+
+def test_more_ranks_than_blocks_read_the_same(folder, tmp_path):
+    words = ("perplexity", "model", "--text", "text.txt", "--tokens", 100, "--length", 50, "--block", 64)
+    subprocess.run([BINARY, *map(str, words), "--json", str(tmp_path / "alone.json")], cwd=folder, env=PLAIN, check=True,
+                   capture_output=True)
+    ended(start(4, *words, "--json", tmp_path / "together.json", cwd=folder))
+    assert results(tmp_path / "together.json") == results(tmp_path / "alone.json")
 
 
 def test_a_directory_is_another_way_to_share(folder):

@@ -203,21 +203,55 @@ void write_table(const FixResult& result, const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// What rank 0 has saved is what all go on from.
+void share_trials(Group& group, const FixSettings& settings, std::vector<audit::TriedRule>& trials) {
+  if (group.size() == 1) return;
+  FixResult found{.settings = settings};
+  for (const audit::TriedRule& trial : trials) found.trials.push_back(audit::fix_trial_of(trial));
+  const std::string mine = to_json(found).at("trials").dump();
+  const Group::Bytes bytes = group.broadcast(std::as_bytes(std::span(mine)), 0);
+  const auto* const text = reinterpret_cast<const char*>(bytes.data());
+  trials.clear();
+  for (const Json& trial : Json::parse(text, text + bytes.size()))
+    trials.push_back(
+        audit::tried_rule_of(audit::fix_trial_in(trial), "trials of rank 0", settings.model.layers, settings.model.heads));
+}
+
+}  // namespace
+
 FixResult fix(const FixRequest& given, Listener& listener) {
-  const FixRequest request = joined(given, "fix");
+  FixRequest request = joined(given, "fix");
+  model::check_reading(request.order, request.sharing.directory);
+  if (model::only_helps(request.order)) {
+    request.saving = {};
+    request.table.clear();
+  }
   check_fix(request);
-  tell_unshared(request.sharing, listener);
+  if (!request.order.together) tell_unshared(request.sharing, listener);
   const auto model = model::shared_model(request.model);
   const auto text = model::tokens_of(*model, request.text, 2 * audit::kLeastTokens);
   check_context(*model, request);
   audit::FixPlan plan = plan_of(*model, request, text);
   FixResult result{.provenance = provenance_of(request.command, command_of("fix", request)),
                    .settings = settings_of(*model, request, plan, listener)};
+  const std::string settings = model::without_paths(json_of(result.settings)).dump();
+  const std::unique_ptr<Group> group = model::reading_group(request.order, settings, listener);
   warn_of_few_questions(plan, listener);
   const std::int64_t room = plan.material.room(model->tokenizer());
-  model::check_room(*model, request.model, room, listener);
+  if (model::by_layer(request.order)) {
+    model::open_layer_pass(*model, request.model, plan.material.text_room(), listener, group.get());  // if there is room for it
+    plan.reading = {true, group.get(),
+                    {model::state_file(request.saving, request.order), model::fingerprint_with(model::fingerprint_of({}), settings),
+                     request.order.checkpoint_seconds}};
+  } else {
+    model::check_room(*model, request.model, room, listener);
+  }
+  const std::filesystem::path state = plan.reading.state.path;
   const bool in_pieces = !request.sharing.directory.empty();
   auto earlier = in_pieces ? std::vector<audit::TriedRule>() : saved_trials(request, result.settings);
+  if (group) share_trials(*group, result.settings, earlier);
   std::optional<audit::SharedTrials> shared;
   if (in_pieces) {
     shared.emplace(plan, shared_fields(request), model::without_paths(json_of(result.settings)),
@@ -228,6 +262,7 @@ FixResult fix(const FixRequest& given, Listener& listener) {
                     std::move(earlier));
   if (!in_pieces) tell_resumption(request.saving, run.trials().size(), listener);
   carry_out(run, *model, result, in_pieces ? "" : request.saving.json, listener);
+  model::remove_state(state);
   if (shared) {
     name_inputs(result.settings, shared->job());
     result = fix_result(shared->job().keep(to_json(result)));

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "base/in_quotes.h"
+#include "model/generation/generate.h"
 #include "sharpmax/error.h"
 
 namespace sharpmax::audit {
@@ -90,21 +92,85 @@ std::int64_t FixRun::whole_cost() const {
          (plan_.search_budget > 0 ? held_out : 0) - skipped_;
 }
 
+model::SessionSettings FixRun::settings_for(const TriedRule& trial, std::int64_t room) const {
+  model::SessionSettings settings = settings_;
+  settings.capacity = room;
+  settings.normalizers = trial.table.normalizers;
+  if (!trial.table.rope.empty())
+    settings.rope_scaling = model::parse_rope_scaling(trial.table.rope, model_.configuration().context);
+  return settings;
+}
+
 Outcome FixRun::measure_share(const TriedRule& trial, const TrialShare& share, const FixListener& listener) {
-  if (!session_ || session_place_ != share.place) {
-    model::SessionSettings settings = settings_;
-    settings.normalizers = trial.table.normalizers;
-    if (!trial.table.rope.empty())
-      settings.rope_scaling = model::parse_rope_scaling(trial.table.rope, model_.configuration().context);
-    session_.reset();  // memory for one cache at a time
-    session_ = std::make_unique<model::Session>(model_, settings);
+  if (session_place_ != share.place) {  // memory for one cache at a time
+    session_.reset();
+    pass_.reset();
     session_place_ = share.place;
   }
   const std::int64_t whole = whole_cost();
-  Outcome outcome = try_share(*session_, plan_.material, share.part, share.share, [&](std::int64_t cost) {
+  const auto on_cost = [&](std::int64_t cost) {
     if (listener.on_cost) listener.on_cost(share.place == 0 ? "the model as it is" : trial.name, done_ + cost, whole);
-  });
+  };
+  Outcome outcome;
+  if (plan_.reading.by_layer) {
+    outcome = share_by_layer(trial, share, on_cost);
+  } else {
+    if (!session_) session_ = std::make_unique<model::Session>(model_, settings_for(trial, settings_.capacity));
+    outcome = try_share(*session_, plan_.material, share.part, share.share, on_cost);
+  }
   done_ += plan_.material.cost(share.part, share.share);
+  return outcome;
+}
+
+Outcome FixRun::share_by_layer(const TriedRule& trial, const TrialShare& share,
+                               const std::function<void(std::int64_t)>& on_cost) {
+  const auto& chunks = plan_.material.text(share.part);
+  if (share.share < chunks.size()) {
+    session_.reset();
+    if (!pass_)
+      pass_ = std::make_unique<model::LayerPass>(model_, settings_for(trial, plan_.material.text_room()), plan_.reading.group);
+    return chunk_by_layer(chunks[share.share], share, on_cost);
+  }
+  pass_.reset();
+  Group* const group = plan_.reading.group;
+  const int asks = group ? static_cast<int>(share.share % static_cast<std::size_t>(group->size())) : 0;
+  Outcome outcome;
+  if (!group || group->rank() == asks) {
+    if (!session_)
+      session_ = std::make_unique<model::Session>(model_, settings_for(trial, plan_.material.question_room(model_.tokenizer())));
+    outcome = try_share(*session_, plan_.material, share.part, share.share, on_cost);
+  }
+  if (!group || group->size() == 1) return outcome;
+  Group::Bytes right;
+  for (const std::vector<bool>& answers : outcome.right)
+    for (const bool answer : answers) right.push_back(std::byte{answer});
+  outcome.right.assign(1, {});
+  for (const std::byte answer : group->broadcast(right, asks)) outcome.right[0].push_back(answer != std::byte{0});
+  return outcome;
+}
+
+Outcome FixRun::chunk_by_layer(std::span<const model::Token> chunk, const TrialShare& share,
+                               const std::function<void(std::int64_t)>& on_cost) {
+  using Clock = std::chrono::steady_clock;
+  const FixReading& reading = plan_.reading;
+  const std::int64_t layers = model_.configuration().layers, read = static_cast<std::int64_t>(chunk.size()) - 1;
+  const std::uint64_t print = model::fingerprint_with(
+      reading.state.fingerprint, fmt::format("{} {} {}", share.place, share.part == Part::tuning, share.share));
+  const bool saves = pass_->agreed(!reading.state.path.empty());
+  if (saves) pass_->load(reading.state.path, print, read);
+  auto saved = Clock::now();
+  const auto losses = model::chunk_losses(
+      *pass_, chunk, 0,
+      {.on_block = [&](std::int64_t layer, std::int64_t tokens) { on_cost((layer * read + tokens) / layers); },
+       .on_layer =
+           [&](std::int64_t) {
+             const bool due = std::chrono::duration<double>(Clock::now() - saved).count() >= reading.state.seconds;
+             if (!saves || !pass_->agreed(due)) return;
+             pass_->save(reading.state.path, print, {});
+             saved = Clock::now();
+           }});
+  Outcome outcome;
+  outcome.runs = runs_of(losses.losses);
   return outcome;
 }
 
@@ -140,10 +206,19 @@ void FixRun::try_at(std::size_t place, TriedRule trial, const FixListener& liste
 }
 
 void FixRun::run_survey(const FixListener& listener) {
-  model::Session session(model_, settings_);
-  survey_ = survey_heads(session, plan_.material.tuning.front(), [&](std::int64_t tokens) {
+  const auto on_tokens = [&](std::int64_t tokens) {
     if (listener.on_cost) listener.on_cost("what each head does", tokens, whole_cost());
-  });
+  };
+  const auto& tokens = plan_.material.tuning.front();
+  if (plan_.reading.by_layer) {
+    model::SessionSettings settings = settings_;
+    settings.capacity = plan_.material.text_room();
+    model::LayerPass pass(model_, settings, plan_.reading.group);
+    survey_ = survey_heads(pass, tokens, on_tokens);
+  } else {
+    model::Session session(model_, settings_);
+    survey_ = survey_heads(session, tokens, on_tokens);
+  }
   done_ += static_cast<std::int64_t>(plan_.material.tuning.front().size());
 }
 

@@ -13,6 +13,8 @@
 
 #include "audit/fix/rule.h"
 #include "audit/probe/question.h"
+#include "model/job/model_request.h"
+#include "model/transformer/layer_pass.h"
 #include "model/transformer/normalizer_table.h"
 #include "model/transformer/session.h"
 #include "sharpmax/fix.h"
@@ -44,8 +46,10 @@ struct Material {
   // Tokens that a share, or all of a part, takes to read, about: what work is measured by.
   std::int64_t cost(Part part, std::size_t share) const;
   std::int64_t cost(Part part) const;
-  // Tokens that a session must have room for.
+  // Tokens that a session must have room for; of the chunks alone, and of the questions alone.
   std::int64_t room(const model::Tokenizer& tokenizer) const;
+  std::int64_t text_room() const;
+  std::int64_t question_room(const model::Tokenizer& tokenizer) const;
 };
 
 // The first `tokens` of the text to the one part, as many after them to the other, in chunks of `length`;
@@ -182,6 +186,14 @@ struct TrialShare {
 };
 using MeasureShare = std::function<Outcome(const TrialShare&)>;
 
+// How chunks of the text are read. Over a group all ranks read every chunk together, and one of them asks the questions of
+// a length. Ranks then have the same plan, and end with the same trials.
+struct FixReading {
+  bool by_layer = false;
+  Group* group = nullptr;
+  model::PassFile state = {};  // of the chunk that is being read; its fingerprint is of the plan
+};
+
 struct FixPlan {
   Material material;
   std::vector<Rule> rules;
@@ -189,6 +201,7 @@ struct FixPlan {
   std::int64_t search_budget = 0;  // trials
   // Outcomes of shares in their order, each measured by `here` or by another process. Empty: all are measured here.
   std::function<std::vector<Outcome>(const std::vector<TrialShare>&, const MeasureShare& here)> measure = {};
+  FixReading reading = {};
 };
 
 struct FixListener {
@@ -223,6 +236,11 @@ class FixRun {
   void try_at(std::size_t place, TriedRule trial, const FixListener& listener);
   Outcome measure(const TriedRule& trial, std::size_t place, Part part, const FixListener& listener);
   Outcome measure_share(const TriedRule& trial, const TrialShare& share, const FixListener& listener);
+  // The settings under which a trial's candidate is measured, with room for so many tokens.
+  model::SessionSettings settings_for(const TriedRule& trial, std::int64_t room) const;
+  Outcome share_by_layer(const TriedRule& trial, const TrialShare& share, const std::function<void(std::int64_t)>& on_cost);
+  Outcome chunk_by_layer(std::span<const model::Token> chunk, const TrialShare& share,
+                         const std::function<void(std::int64_t)>& on_cost);
   std::int64_t whole_cost() const;
 
   const model::Model& model_;
@@ -231,7 +249,8 @@ class FixRun {
   HeadSurvey survey_;
   std::vector<TriedRule> trials_;
   std::int64_t done_ = 0, skipped_ = 0;  // of the cost: measured now, and known from an earlier run
-  std::unique_ptr<model::Session> session_;  // of the trial that was measured last
+  std::unique_ptr<model::Session> session_;  // of the trial that was measured last, as is the pass
+  std::unique_ptr<model::LayerPass> pass_;
   std::size_t session_place_ = 0;
 };
 

@@ -96,13 +96,22 @@ std::int64_t Material::cost(Part part) const {
   return tokens;
 }
 
-std::int64_t Material::room(const model::Tokenizer& tokenizer) const {
+std::int64_t Material::text_room() const {
   std::int64_t room = 1;
-  for (const Part part : {Part::tuning, Part::held_out}) {
+  for (const Part part : {Part::tuning, Part::held_out})
     for (const auto& chunk : text(part)) room = std::max(room, static_cast<std::int64_t>(chunk.size()));
-    for (const TaskSet& task : tasks) room = std::max(room, room_for(tokenizer, questions(task, part)));
-  }
   return room;
+}
+
+std::int64_t Material::question_room(const model::Tokenizer& tokenizer) const {
+  std::int64_t room = 1;
+  for (const Part part : {Part::tuning, Part::held_out})
+    for (const TaskSet& task : tasks) room = std::max(room, room_for(tokenizer, questions(task, part)));
+  return room;
+}
+
+std::int64_t Material::room(const model::Tokenizer& tokenizer) const {
+  return std::max(text_room(), question_room(tokenizer));
 }
 
 void add_text(Material& material, const model::Tokenizer& tokenizer, std::span<const Token> text,

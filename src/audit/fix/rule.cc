@@ -23,14 +23,16 @@ std::vector<bool> HeadSurvey::steepest() const {
   return among;
 }
 
-HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
-                        const std::function<void(std::int64_t)>& on_tokens) {
-  const model::Configuration& c = session.model().configuration();
+namespace {
+
+// read(lengths, listener) reads `tokens`, by a session or by a pass.
+template <class Read>
+HeadSurvey survey_by(const model::Configuration& c, std::span<const model::Token> tokens,
+                     const std::function<void(std::int64_t)>& on_tokens, const Read& read) {
   const ReadingPlan plan{default_lengths(static_cast<std::int64_t>(tokens.size())), {0}};
   Readings readings = no_readings(plan);
-  read_excerpt(session, tokens, plan.lengths,
-               {.on_tokens = on_tokens,
-                .on_length = [&](std::size_t i, KeptRows rows) { readings[0][i] = std::move(rows); }});
+  read(plan.lengths, ReadingListener{.on_tokens = on_tokens,
+                                     .on_length = [&](std::size_t i, KeptRows rows) { readings[0][i] = std::move(rows); }});
   const Findings found = find(plan, readings, c, {});
   // The longest that is still short.
   std::size_t near = 0;
@@ -44,6 +46,24 @@ HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> t
                           std::isfinite(entropy) ? entropy : 0.0, head.kind});
   }
   return survey;
+}
+
+}  // namespace
+
+HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
+                        const std::function<void(std::int64_t)>& on_tokens) {
+  return survey_by(session.model().configuration(), tokens, on_tokens,
+                   [&](std::span<const std::int64_t> lengths, const ReadingListener& listener) {
+                     read_excerpt(session, tokens, lengths, listener);
+                   });
+}
+
+HeadSurvey survey_heads(model::LayerPass& pass, std::span<const model::Token> tokens,
+                        const std::function<void(std::int64_t)>& on_tokens) {
+  return survey_by(pass.model().configuration(), tokens, on_tokens,
+                   [&](std::span<const std::int64_t> lengths, const ReadingListener& listener) {
+                     read_excerpt(pass, tokens, lengths, listener, {});
+                   });
 }
 
 namespace {

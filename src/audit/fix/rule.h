@@ -12,6 +12,7 @@
 #include "audit/measure/findings.h"
 #include "model/architecture/architecture.h"
 #include "model/transformer/normalizer_table.h"
+#include "model/transformer/layer_pass.h"
 #include "model/transformer/session.h"
 
 namespace sharpmax::audit {
@@ -41,6 +42,9 @@ struct HeadSurvey {
 // Reads `tokens` from the beginning under the session's own normalizers, which should be the model's. `on_tokens`
 // hears how many are through.
 HeadSurvey survey_heads(model::Session& session, std::span<const model::Token> tokens,
+                        const std::function<void(std::int64_t)>& on_tokens = {});
+// The same layer by layer.
+HeadSurvey survey_heads(model::LayerPass& pass, std::span<const model::Token> tokens,
                         const std::function<void(std::int64_t)>& on_tokens = {});
 
 // A rule that is tried: which normalizer, in which heads, and how positions are stretched.
