@@ -13,7 +13,7 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
 MODELS := $(or $(SHARPMAX_MODELS),$(CACHE)/sharpmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo model test test-long test-arm arm-docs wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-agreement bench-model bench-model-table bench-python bench-page retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
+.PHONY: help setup build demo model test test-long test-arm arm-docs wheel fuzz bench bench-table bench-retrieval bench-retrieval-table bench-train bench-train-table bench-agreement bench-model bench-model-table bench-python bench-page bench-scaling scaling-results scaling-docs test-cluster retrieval-results retrieval-docs train-results train-docs audit-docs theory-docs reference figures page-pictures readme notebooks format clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-long: setup ## the same without shortcuts: every suite under sanitizers, al
 
 test-arm: ## laws, oracle and gradients of the kernels on an emulated aarch64 (8 minutes on two fast cores)
 	@scripts/test arm
+
+test-cluster: setup ## only MPICH, Slurm on one node and simulated ranks, which `make test-long` has too
+	@scripts/test cluster
 
 arm-docs: ## counts of the last `make test-arm` or `make test-long` for docs/reference/devices.md
 	@scripts/update-arm-docs
@@ -101,6 +104,19 @@ bench-page: ## how long report pages take to open and to answer, in Chromium; wr
 	@scripts/setup test
 	@scripts/build release
 	@$(PYTHON) bench/page/speed.py --output build/bench-page.json
+
+bench-scaling: ## rows over processes: rounds, bytes, folds beside MPI_Allreduce; writes build/bench-scaling.json
+	@scripts/setup test
+	@scripts/build release
+	@$(PYTHON) bench/scaling/compare.py --output build/bench-scaling.json
+
+scaling-results: ## test heads of the recipe among 2^20 to 2^30 items; killed, the same command goes on
+	@scripts/setup packages
+	@scripts/build command-line
+	@scripts/scaling-results
+
+scaling-docs: ## fill docs/design/scaling.md from build/bench-scaling.json and build/scaling
+	@scripts/update-scaling-docs
 
 retrieval-results: ## run the presets of retrieve and the recipe's ingredients; killed, the same command goes on
 	@scripts/setup packages

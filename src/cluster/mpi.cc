@@ -1,4 +1,4 @@
-// A group over MPI. Only bytes are moved, by collectives that do not block; whoever waits sleeps between looks.
+// A group over MPI. Only bytes are moved, by collectives that do not block; whoever waits long sleeps between looks.
 //
 // Every rank tells rank 0 when it enters a call, and now and then while it waits. So rank 0 knows of whom it has not heard for
 // longest, whether that rank computes or hangs within a call, and names it and its host when patience ends; the others wait a
@@ -191,6 +191,7 @@ class MpiGroup final : public Group {
                     MPI_BYTE, MPI_COMM_WORLD, &request);
   }
   void wait(MPI_Request& request) {
+    constexpr double kAwake = 2e-4;  // seconds: a short round costs less than a sleep
     constexpr auto kLongest = std::chrono::microseconds(2000);
     constexpr double kLonger = 1.1, kMoreSeconds = 2.0;  // of the ranks that leave the sentence to rank 0
     constexpr double kSigns = 8.0;                       // in the time of rank 0's patience
@@ -207,6 +208,10 @@ class MpiGroup final : public Group {
       if (done) return;
       waited += std::min(seconds_since(looked), kLongestLook);
       looked = Clock::now();
+      if (waited < kAwake) {
+        std::this_thread::yield();
+        continue;
+      }
       if (waited > patience) lose_patience();
       if (seconds_since(shown_) > patience_ / kSigns) show_life();
       std::this_thread::sleep_for(pause);

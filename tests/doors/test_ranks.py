@@ -2,7 +2,7 @@
 import shutil
 
 import pytest
-from ranks import BYTES_OF_NODE, KEYS, LENGTHS, hashes, lines, nodes, rounds, tool
+from ranks import BYTES_OF_NODE, KEYS, LENGTHS, MOST_BYTES_OF_NODE, hashes, lines, nodes, rounds, tool
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,9 @@ def test_mpirun_has_the_bits_of_one_process_forward_and_backward(ranks, alone):
         opening, *sent = found[name][1][0]
         assert sent == [nodes(KEYS, ranks) * (LENGTHS + count) for count in of_node], name
         assert opening == ranks * (alone[name][1][0][0]), name
+    for name, of_node in MOST_BYTES_OF_NODE.items():
+        first, last = [nodes(KEYS, ranks) * (LENGTHS + count) for count in of_node]
+        assert found[name][1][0][1] == first and found[name][1][0][2] <= last, name
 
 
 def test_more_ranks_than_shares(alone):

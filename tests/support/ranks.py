@@ -1,5 +1,4 @@
 """ranks_tool, which splits rows over processes: its lines, and what they must be by the rounds of each normalizer."""
-import os
 import pathlib
 import subprocess
 
@@ -12,8 +11,10 @@ KEYS = 5 * SHARE_KEYS + 8080
 # sum of values, in double. The number of rounds of the other normalizers depends on the scores.
 BYTES_OF_NODE = {
     "softmax": [48], "ssmax": [48], "log_length": [48], "sink": [48], "softpick": [88], "sigmoid": [88], "relu": [88],
-    "linear": [88], "stick_breaking": [64], "adaptive": [24, 48], "top_k": [136, 24], "hard": [24, 24], "self_adjust": [64, 88],
+    "linear": [88], "stick_breaking": [64], "adaptive": [24, 48], "self_adjust": [64, 88],
 }
+# Under these a node without weight leaves no sum of values.
+MOST_BYTES_OF_NODE = {"top_k": [136, 24], "hard": [24, 24]}
 LENGTHS = 16  # bytes before them that say how many there are
 
 
