@@ -107,17 +107,18 @@ std::vector<ToWrite> figure_files(const report::View& view, const std::filesyste
 
 constexpr std::string_view kAllTables = "tables.md", kTablesMark = "<!-- tables of sharpmax -->\n";
 
-void gather(std::vector<ReportTable>& tables, const std::vector<report::Item>& items) {
+// chosen: the options that the items belong to.
+void gather(std::vector<ReportTable>& tables, const std::vector<report::Item>& items, const std::string& chosen = "") {
   for (const report::Item& item : items) {
     if (const auto* choice = std::get_if<report::Choice>(&item.value))
-      for (const report::Option& option : choice->options) gather(tables, option.items);
+      for (const report::Option& option : choice->options) gather(tables, option.items, chosen + ", " + option.name);
     const auto* table = std::get_if<report::Table>(&item.value);
     if (!table) continue;
-    const std::string name = report::as_file_name(table->id.empty() ? table->title : table->id);
+    const std::string name = report::as_file_name((table->id.empty() ? table->title : table->id) + chosen);
     std::string free = name;
     const auto taken = [&](const ReportTable& one) { return one.name == free; };
     for (std::size_t k = 2; std::any_of(tables.begin(), tables.end(), taken); ++k) free = name + '-' + std::to_string(k);
-    tables.push_back({std::move(free), table->title, report::as_csv(*table), report::as_markdown(*table)});
+    tables.push_back({std::move(free), table->title + chosen, report::as_csv(*table), report::as_markdown(*table)});
   }
 }
 

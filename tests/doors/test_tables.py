@@ -1,6 +1,7 @@
 """`--tables DIR`: every table of the report as CSV, and all of them in tables.md."""
 import csv
 import json
+import re
 
 import pytest
 from page_in_browser import held
@@ -9,18 +10,22 @@ from synthetic_results import synthetic_results
 from tiny_folder import refused, sharpmax
 
 
-def tables_in(items):
-    """Those behind a choice too."""
+def tables_in(items, chosen=""):
+    """(table, options that it belongs to), those behind a choice too."""
     for item in items:
         if item["type"] == "choice":
             for option in item["options"]:
-                yield from tables_in(option["items"])
+                yield from tables_in(option["items"], f"{chosen}, {option['name']}")
         elif item["type"] == "table":
-            yield item
+            yield item, chosen
 
 
 def tables_of(view):
     return [table for section in view["sections"] for table in tables_in(section["items"])]
+
+
+def file_of(table, chosen):
+    return re.sub("[^A-Za-z0-9_]+", "-", f"{table['id']}{chosen}"[:40]).strip("-") + ".csv"
 
 
 def written(folder, results):
@@ -53,22 +58,23 @@ def test_every_table_of_the_view_is_a_file_with_its_numbers(made, tmp_path, kind
     tables = tables_of(view)
     assert tables
     text = (folder / "tables.md").read_text()
-    for table in tables:
-        with (folder / f"{table['id']}.csv").open(newline="") as file:
+    for table, chosen in tables:
+        with (folder / file_of(table, chosen)).open(newline="") as file:
             head, *lines = csv.reader(file)
         kept = [k for k, column in enumerate(table["columns"]) if column.get("csv", True) and "bar" not in column]
         assert head == [table["columns"][k]["name"] for k in kept]
         for line, row in zip(lines, table["rows"], strict=True):
             for shown, k in zip(line, kept, strict=True):
                 assert_same(shown, value_of(row[k]))
-        assert f"\n## {table['title']}\n" in text
-    assert text.count("\n## ") == len(tables)
+        assert f"\n## {table['title']}{chosen}\n" in text
+    # Tables that only a terminal shows are files too.
+    assert text.count("\n## ") == len(list(folder.glob("*.csv"))) >= len(tables)
     if isinstance(results, list):
         assert {path.name for path in folder.iterdir() if path.is_dir()} == {str(i + 1) for i in range(len(results))}
 
 
 def test_names_of_results_are_text_in_markdown(tmp_path):
-    results = json.loads(json.dumps(synthetic_results("both")).replace("sharp", "<b>|`x`*"))
+    results = json.loads(json.dumps(synthetic_results("both")).replace('"sharp"', '"<b>|`x`*"'))
     text = (written(tmp_path, results) / "tables.md").read_text()
     assert "\\<b>\\|\\`x\\`\\*" in text
     for mark in ("<b>", "`x`"):

@@ -30,6 +30,8 @@ export function headPanel(explorer, shared) {
     ...figure, words: node("p", {class: "note"}), text: figure.words, holder: node("div"),
   }));
   const draw = (holder, chart) => redraws.push(showChart(holder, chart, shared, () => filledChart(chart, explorer, state.head)));
+  const last = lengths.length - 1;
+  const speak = (head, i) => (words.textContent = shown(filledWords(explorer.words, explorer, head, explorer.links.length ? i : last)));
   return {
     element: node("div", {id}, title, words, actions.element, charts),
     below: [
@@ -45,12 +47,12 @@ export function headPanel(explorer, shared) {
       for (const {caption, chart} of figures) if (!caption) draw(charts, chart);
       for (const {holder, chart} of wide) draw(holder, chart);
     },
-    // i: the length that words speak of.
+    // i: the length that words speak of. Nothing else of a head depends on it.
+    speak,
     show: (head, i) => {
-      const last = lengths.length - 1;
       state.head = head;
       title.textContent = `Head ${headName(head)}`;
-      words.textContent = shown(filledWords(explorer.words, explorer, head, explorer.links.length ? i : last));
+      speak(head, i);
       for (const one of wide) one.words.textContent = shown(filledWords(one.text, explorer, head, last));
       for (const redraw of redraws) redraw();
       actions.show(head);

@@ -64,7 +64,7 @@ export function showHeads(place, item, shared) {
   const left = node("div", {}, scrolling("Layers and heads", grid.table, "", {picture, csv}), legend, readout);
   place.append(gridControls(explorer, state, () => {
     colour();
-    panel.show(state.head, state.length);
+    panel.speak(state.head, state.length);
   }), node("div", {class: "heads-beside"}, left, panel.element, ...panel.below));
   panel.draw();
   colour();
