@@ -49,15 +49,13 @@ struct GroupSurvey {
 // `gaps`: [key][row]; -inf for what is no key or shares the largest score.
 HWY_INLINE HWY_MAYBE_UNUSED GroupSurvey survey_group(const float* gaps, std::size_t keys, Floats beta) {
   const FloatTag d;
-  const BinaryExponent exponent(1.0);
-  const Floats zero = hn::Zero(d), one = Splat(1.0f);
-  const Floats least = Splat(-87.0f);  // a weight that counts as 0 and is a normal number: nothing need be masked
+  const Exponential exponential(1.0);
+  const Floats zero = hn::Zero(d);
+  const Floats least = Splat(-104.0f);  // its weight is exactly 0, so what is no key changes no sum by a bit
   GroupSurvey sums{zero, zero, zero};
   for (std::size_t k = 0; k < keys; ++k) {
     const Floats z = hn::Max(hn::Mul(beta, hn::Load(d, gaps + k * kGroupRows)), least);
-    const auto [fraction, shifted] = exponent(z);
-    const Floats weight =
-        hn::Mul(hn::MulAdd(exp2_quotient(fraction), fraction, one), BinaryExponent::Power(shifted));
+    const Floats weight = exponential(z);
     const Floats product = hn::Mul(weight, z);
     sums.tail = hn::Add(sums.tail, weight);
     sums.moment = hn::Add(sums.moment, product);
