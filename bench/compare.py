@@ -28,7 +28,7 @@ from peers import remote as remote_peers  # noqa: E402
 from tasks import memory, scale  # noqa: E402
 
 SCHEMA = "sharpmax.bench/1"
-TASKS = ("prefill", "decode", "backward", "normalizers", "statistics", "threads", "memory")
+TASKS = ("prefill", "decode", "backward", "normalizers", "statistics", "threads", "small", "memory")
 
 
 def parse_arguments():

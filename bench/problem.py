@@ -17,6 +17,8 @@ class Problem:
     # Standard deviation of the scores: queries and keys are normal, queries scaled by it.
     score_spread: float = 1.0
     seed: int = 1
+    # Keys and values that float16 holds exactly, so that a cache of either width has the same answer.
+    rounded: bool = False
 
     @property
     def key_heads(self):
@@ -30,6 +32,8 @@ class Problem:
         key = random.standard_normal((1, self.key_heads, self.keys, self.features), dtype=np.float32)
         value = random.standard_normal((1, self.key_heads, self.keys, self.features), dtype=np.float32)
         query *= np.float32(self.score_spread)
+        if self.rounded:
+            key, value = (array.astype(np.float16).astype(np.float32) for array in (key, value))
         return query, key, value
 
     @functools.cached_property

@@ -14,10 +14,11 @@ class Peer(BasePeer):
 
         return f"{sharpmax.version} ({sharpmax.current_target()})"
 
-    def forward(self, problem, normalizer, return_stats=False, threads=None):
+    def forward(self, problem, normalizer, return_stats=False, threads=None, cache="float32"):
         import sharpmax
 
         query, key, value = problem.arrays
+        key, value = (array.astype(cache, copy=False) for array in (key, value))
         rule = sharpmax.Normalizer(normalizer)
         threads = threads or self.threads
         return_stats = tuple(return_stats) if isinstance(return_stats, list) else return_stats

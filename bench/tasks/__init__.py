@@ -1,7 +1,7 @@
 """One file per task. Each has cases(peers, scale): a generator of measure.Planned, so that only one
 problem is in memory at a time, and none that is not wanted."""
 
-from . import backward, decode, normalizers, prefill, statistics, threads
+from . import backward, decode, normalizers, prefill, small, statistics, threads
 
 ALL = {
     "prefill": prefill,
@@ -10,4 +10,5 @@ ALL = {
     "normalizers": normalizers,
     "statistics": statistics,
     "threads": threads,
+    "small": small,
 }

@@ -13,10 +13,10 @@ CHECKED_COLUMNS = 4
 
 def cases(peers, scale):
     for n in scale.prefill(512, 2048, 8192):
-        yield planned(_case, f"backward/full/d64/n{n}", Problem(HEADS[64], n, n, 64), peers)
+        yield planned(case, f"backward/full/d64/n{n}", Problem(HEADS[64], n, n, 64), peers)
     for n in scale.prefill(512, 2048):
-        yield planned(_case, f"backward/full/d128/n{n}", Problem(HEADS[128], n, n, 128), peers)
-        yield planned(_case, f"backward/causal/d64/n{n}", Problem(HEADS[64], n, n, 64, causal=True), peers)
+        yield planned(case, f"backward/full/d128/n{n}", Problem(HEADS[128], n, n, 128), peers)
+        yield planned(case, f"backward/causal/d64/n{n}", Problem(HEADS[64], n, n, 64, causal=True), peers)
 
 
 class GradientCheck:
@@ -49,7 +49,7 @@ def _contender(peer, call, check):
     return Contender(peer.name, peer.name, call.seconds, lambda: check.error_over_allowed(call.output()))
 
 
-def _case(name, problem, peers):
+def case(name, problem, peers):
     check = GradientCheck(problem)
     found = []
     for peer in peers.values():

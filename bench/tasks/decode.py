@@ -21,6 +21,8 @@ def cases(peers, scale):
             for n in scale.decode(16384, 131072):
                 problem = Problem(heads, 1, n, features, score_spread=sharpened_spread(n))
                 yield planned(_rules, f"decode/rules/d{features}/n{n}", problem, peers)
+        for n in scale.decode(16384, 65536):
+            yield planned(_caches, f"decode/cache/d128/n{n}", Problem(HEADS[128], 1, n, 128, rounded=True), peers)
 
 
 def _reading_case(name, found, problem):
@@ -48,3 +50,12 @@ def _rules(name, problem, peers):
     for rule in ("softmax", "adaptive", "entropy_target"):
         found += contender(rule, ours, ours.forward(problem, rule), check, rule)
     return _reading_case(name, found, problem)
+
+
+def _caches(name, problem, peers):
+    """Keys and values of 16 bits beside the same in float32."""
+    check, ours = ForwardCheck(problem), peers["sharpmax"]
+    found = []
+    for cache in ("float32", "float16"):
+        found += contender(f"{cache} cache", ours, ours.forward(problem, "softmax", cache=cache), check, "softmax")
+    return Case(name, found, problem.facts(), after_checks=problem.forget)
