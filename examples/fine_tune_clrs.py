@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import sys
+import time
 
 import numpy
 import sharpmax.hf
@@ -81,18 +82,19 @@ def replace(path, write):
 
 
 def train(tokenizer, model, arm, arguments):
-    """From the checkpoint, if there is one. Returns the losses of all steps."""
+    """From the checkpoint, if there is one. Returns the losses of all steps, and the number of tokens read."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.rate, weight_decay=0.0)
     checkpoint = arguments.directory / f"{arm}.pt"
-    losses = []
+    losses, read = [], 0
     if checkpoint.exists():
         kept = torch.load(checkpoint, weights_only=True)
         model.load_state_dict(kept["model"])
         optimizer.load_state_dict(kept["optimizer"])
-        losses = kept["losses"]
+        losses, read = kept["losses"], kept["tokens"]
         print(f"fine_tune_clrs: {arm}: going on after step {len(losses)} of {arguments.steps}", file=sys.stderr)
     sizes = [size for size in TRAINED_SIZES if size <= arguments.largest]
     model.train()
+    began, before = time.monotonic(), read
     for step in range(len(losses), arguments.steps):
         random = numpy.random.RandomState(step)  # a step's examples do not depend on the steps before it
         size = sizes[random.randint(len(sizes))]
@@ -106,11 +108,14 @@ def train(tokenizer, model, arm, arguments):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(loss.item())
+        read += tokens.numel()
         if len(losses) % arguments.every == 0 or len(losses) == arguments.steps:
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses, "tokens": read}
             replace(checkpoint, lambda path, state=state: torch.save(state, path))
-            print(f"fine_tune_clrs: {arm}: step {len(losses)} of {arguments.steps}, loss {losses[-1]:.3f}", file=sys.stderr)
-    return losses
+            speed = (read - before) / (time.monotonic() - began)
+            print(f"fine_tune_clrs: {arm}: step {len(losses)} of {arguments.steps}, loss {losses[-1]:.3f}, {read:,} tokens, "
+                  f"{speed:.0f} tokens/s", file=sys.stderr, flush=True)
+    return losses, read
 
 
 @torch.no_grad()
@@ -139,9 +144,9 @@ def main():
     for arm in arguments.arms:
         tokenizer, model = load(arguments.model)
         with sharpmax.hf.patch(model, ARMS[arm]) if arm != "softmax" else contextlib.nullcontext():
-            losses = train(tokenizer, model, arm, arguments)
+            losses, read = train(tokenizer, model, arm, arguments)
             right = {size: right_answers(tokenizer, model, size, arguments) for size in arguments.sizes}
-        results["arms"][arm] = {"loss": losses[-1], "right": right}
+        results["arms"][arm] = {"loss": sum(losses[-20:]) / len(losses[-20:]), "tokens": read, "right": right}
         print(f"{arm}: " + ", ".join(f"{size}: {count} of {arguments.answers}" for size, count in right.items()), flush=True)
     replace(arguments.directory / "results.json", lambda path: path.write_text(json.dumps(results, indent=1) + "\n"))
 

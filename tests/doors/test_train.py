@@ -218,7 +218,10 @@ def test_a_table_per_head_is_tested_shown_and_opened_by_other_commands(tmp_path)
     assert "per-head" in said and "Normalizers per head" in said and max(map(len, said.splitlines())) <= 80
     found = json.loads((tmp_path / "train-recall" / "results.json").read_text())
     (table,) = found["tables"]
-    assert table["sizes"] == [16, 32, 64] and table["loss"] <= table["loss_own"] and len(table["heads"]) == 2
+    # Softmax, whose peak falls as rows grow, is kept only if it is better by 0.05 nats. So the choice may lose as much to it.
+    assert table["sizes"] == [16, 32, 64] and table["loss"] <= table["loss_own"] + 0.05 and len(table["heads"]) == 2
+    falling = [h["normalizer"] in ("softmax", "adaptive") for h in table["heads"]]
+    assert not all(falling) or table["loss"] < table["loss_own"] + 1e-9
     assert [row["n"] for row in found["summary"] if row["normalizer"] == "per-head"] == [16, 80]
     model = tmp_path / "train-recall" / "models" / "softmax-0"
     kept = json.loads((model / "per-head.json").read_text())

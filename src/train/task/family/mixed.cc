@@ -177,7 +177,7 @@ class Mixed : public MixedRecall {
       : MixedRecall(settings), lookup_(settings), member_(settings), recall_(settings), most_(settings) {}
   std::string_view subtask() const override { return ""; }
   std::vector<const Task*> subtasks() const override { return {&lookup_, &member_, &recall_, &most_}; }
-  // Member comes last: it is learned only once keys find each other, and it teaches to look at nothing before that.
+  // Member comes last: trained from the first step on, it stayed at chance.
   const Task& of_step(std::int64_t step, double progress) const override {
     const Task* const first[] = {&lookup_, &recall_, &most_};
     const Task* const all[] = {&member_, &lookup_, &member_, &recall_, &most_, &member_, &most_, &recall_};
