@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/numbers.h"
+#include "train/testing/evaluation.h"
 #include "train/training/trainer.h"
 
 namespace sharpmax::train {
@@ -41,6 +42,26 @@ TEST(TrainThreads, BitsOfATrainingDoNotDependOnTheNumberOfThreads) {
       EXPECT_EQ(one, after(plan, 3));
     }
   }
+}
+
+// A model of zeros loses the same under every normalizer.
+TEST(TrainChoice, OfNormalizersThatLoseTheSameOneThatHoldsItsPeakIsChosen) {
+  const TrainingPlan plan = plan_of("recall", {.name = "softmax", .normalizer = "softmax"});
+  const auto task = task_kind("recall").make(plan.task);
+  const std::vector<float> zeros(initial_parameters(plan.decoder, task->shape(), 0).size());
+  const auto chosen_of = [&](const std::vector<std::string>& candidates) {
+    return choose(zeros, {.task = task.get(),
+                          .decoder = plan.decoder,
+                          .sizes = {8},
+                          .own = std::vector<AnyNormalizer>(to_size(plan.decoder.layers), AnyNormalizer::parse("softmax")),
+                          .candidates = candidates,
+                          .threads = 1,
+                          .progress = {}});
+  };
+  const ChosenTable table = chosen_of({"softmax", "adaptive", "entropy_target"});
+  EXPECT_EQ(table.loss, table.loss_own);
+  for (const ChosenHead& head : table.heads) EXPECT_EQ(head.normalizer, "entropy_target");
+  for (const ChosenHead& head : chosen_of({"adaptive"}).heads) EXPECT_EQ(head.normalizer, "softmax") << "nothing is gained";
 }
 
 TEST(TrainSteps, AStateGoesOnAsIfNothingHadHappened) {
