@@ -26,7 +26,7 @@ import fetched  # noqa: E402
 from generated_blocks import MODEL, TEXT, fill  # noqa: E402
 
 LENGTHS = (16, 32, 64, 128, 256, 512)
-FEW, MORE = 512, 1536  # tokens of the two calls; multiples of every length
+FEW, MORE = 512, 1024  # tokens of the two calls; multiples of every length
 BASE = 256  # the length that others are compared with: products have many tokens, attention is still short
 
 
