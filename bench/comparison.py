@@ -35,6 +35,32 @@ def save(result, arguments):
         environment.write_atomically(arguments.output, json.dumps(result, indent=1) + "\n")
 
 
+def add_join(parser):
+    parser.add_argument("--case", default="", help="only cases whose name has this in it")
+    parser.add_argument("--join", action="store_true", help="keep the other cases that the file of --output has")
+
+
+def earlier_runs(name, result, arguments, same):
+    """threads -> the run that the output has from before, if `same` fields of the result are as they were."""
+    if not (arguments.join and arguments.output and arguments.output.exists()):
+        return {}
+    earlier = json.loads(arguments.output.read_text())
+    for field in ("schema", "effort", *same):
+        if earlier[field] != result[field]:
+            sys.exit(f"{name}: {arguments.output} has another {field}: {earlier[field]!r}; leave out --join to replace it")
+    return {run["threads"]: run for run in earlier["runs"]}
+
+
+def joined(name, run, earlier):
+    """The run with the cases that only the earlier one has."""
+    for what, before, now in (("versions", earlier["versions"], run["versions"]),
+                              ("target", earlier["machine"].get("target"), run["machine"].get("target"))):  # fmt: skip
+        if before != now:
+            sys.exit(f"{name}: the earlier cases have other {what}: {before}; leave out --join to replace them")
+    cases = {case["case"]: case for case in (*earlier["cases"], *run["cases"])}
+    return {**run, "cases": list(cases.values())}
+
+
 def run_all(name, result, arguments, run, failures=process.Failed):
     """run(threads) for every number of threads, saved as they come. Returns the exit code: 1 if an output was wrong."""
     try:

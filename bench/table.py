@@ -187,7 +187,7 @@ def train_peers(result):
     return [*parts, left_out(result), provenance(result)]
 
 
-MODEL_COLUMNS = ("llama.cpp", "llama.cpp, without flash attention", "sharpmax, float32 cache", "sharpmax, adaptive")
+MODEL_COLUMNS = ("sharpmax, int16 products", "llama.cpp", "llama.cpp, best build for the processor", "llama.cpp, without flash attention", "sharpmax, float32 cache", "sharpmax, adaptive")
 
 
 def model_rows(run):

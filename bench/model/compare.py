@@ -5,6 +5,8 @@
     bench/model/compare.py --quick --threads 1           shorter
     bench/model/compare.py --check-only                  compare predictions, time nothing
     bench/model/compare.py --model FILE                  another file, such as one of requantize.py
+    bench/model/compare.py --case generate/n512 --join -o FILE    measure these, keep the other cases that FILE has
+    bench/model/compare.py --only "sharpmax;llama.cpp"            only these contenders
     bench/model/compare.py --llama-cpp FOLDER            also the build of llama.cpp that npm's node-llama-cpp
                                                          installs: its bins/linux-x64
 
@@ -12,7 +14,6 @@ The model is SmolLM2, the text Shakespeare: what `make model` fetches. docs/desi
 measures; bench/table.py makes the table from the result.
 """
 
-import functools
 import pathlib
 import sys
 import tempfile
@@ -31,6 +32,7 @@ sys.path.insert(0, str(environment.REPOSITORY / "tests/peer"))
 import fetched  # noqa: E402
 import llama_cpp  # noqa: E402
 
+NAME = "bench/model/compare.py"
 SCHEMA = "sharpmax.bench.model/1"
 THOROUGH = rounds.Effort(seconds=60.0, least_rounds=7, most_rounds=51, slow_seconds=1e9)
 QUICK = rounds.Effort(seconds=5.0, least_rounds=3, most_rounds=9, slow_seconds=1e9)
@@ -43,6 +45,7 @@ PATIENCE = 600.0  # seconds for one answer
 # label -> options; 16-bit caches are llama.cpp's default.
 OURS = {
     "sharpmax": ["--cache", "f16"],
+    "sharpmax, int16 products": ["--cache", "f16", "--products", "int16"],
     "sharpmax, float32 cache": ["--cache", "f32"],
     "sharpmax, adaptive": ["--cache", "f16", "--normalizer", "adaptive"],
 }
@@ -67,10 +70,20 @@ def parse_arguments():
     parser.add_argument("--tiny", action="store_true", help="sizes that say nothing: to try the harness itself")
     parser.add_argument("--models", type=pathlib.Path, default=fetched.FOLDER, help="where `make model` put them")
     parser.add_argument("--model", type=pathlib.Path, help="model file (default: SmolLM2 as it was fetched)")
+    comparison.add_join(parser)
+    parser.add_argument("--only", help="contenders, joined by ';'; the first of llama.cpp's is the reference (default: all)")
     parser.add_argument("--llama-cpp", type=pathlib.Path, metavar="FOLDER", help="folder with another libllama")
     arguments = parser.parse_args()
     if arguments.llama_cpp:
         LLAMA[BEST_BUILD] = ["--flash-attention", "on", "--library", arguments.llama_cpp]
+    if arguments.only:
+        chosen = arguments.only.split(";")
+        unknown = [label for label in chosen if label not in OURS and label not in LLAMA]
+        if unknown or not any(label in LLAMA for label in chosen) or "sharpmax" not in chosen:
+            parser.error(f"--only needs sharpmax and one of llama.cpp's; there are {'; '.join((*OURS, *LLAMA))}")
+        for known in (OURS, LLAMA):
+            for label in [label for label in known if label not in chosen]:
+                del known[label]
     arguments.threads = environment.checked_threads(arguments.threads, parser)
     return arguments
 
@@ -109,8 +122,8 @@ class Stage:
 
 
 def compare_predictions(stage, count):
-    """label -> facts; llama.cpp's own answer is the reference. Another normalizer predicts other things."""
-    reference_losses, reference_first = stage.predictions("llama.cpp", count)
+    """label -> facts; the first of llama.cpp's answers is the reference. Another normalizer predicts other things."""
+    reference_losses, reference_first = stage.predictions(next(iter(LLAMA)), count)
     mean = sum(reference_losses) / len(reference_losses)
     found = {}
     for label in stage.processes:
@@ -131,13 +144,13 @@ def cases_of(stage, size, predictions):
         check = (lambda: error) if error is not None else None
         return Contender(label, label, turn_of(lambda: asked.ask(*request)), check)
 
+    def case(name, facts, *request):
+        return Case(f"model/{name}", [timed(label, *request) for label in stage.processes], facts)
+
     for count in size["prompt"]:
-        yield Case(f"model/prompt/n{count}", [timed(label, "prompt", count) for label in stage.processes],
-                   {"tokens": count})  # fmt: skip
+        yield case(f"prompt/n{count}", {"tokens": count}, "prompt", count)
     for length in size["generate"]:
-        request = ("generate", length, size["count"])
-        yield Case(f"model/generate/n{length}", [timed(label, *request) for label in stage.processes],
-                   {"tokens": size["count"], "context": length})  # fmt: skip
+        yield case(f"generate/n{length}", {"tokens": size["count"], "context": length}, "generate", length, size["count"])
 
 
 def start_case(stage, effort):
@@ -179,15 +192,18 @@ def run_threads(threads, arguments, model, tokens, folder):
     try:
         stage.start_all()
         run["machine"]["target"] = stage.processes["sharpmax"].version.split()[0]
-        run["versions"] = {"llama.cpp (xllamacpp)": stage.processes["llama.cpp"].version.split()[0]}
+        run["versions"] = {}
+        if "llama.cpp" in stage.processes:
+            run["versions"]["llama.cpp (xllamacpp)"] = stage.processes["llama.cpp"].version.split()[0]
         if BEST_BUILD in stage.processes:
             run["versions"]["llama.cpp (node-llama-cpp)"] = stage.processes[BEST_BUILD].version.split()[0]
         run["predictions"] = compare_predictions(stage, size["checked"])
         for case in cases_of(stage, size, run["predictions"]):
-            run["cases"].append(measure.run_case(case, effort, None, comparison.say, arguments.check_only))
+            if arguments.case in case.name:
+                run["cases"].append(measure.run_case(case, effort, None, comparison.say, arguments.check_only))
     finally:
         stage.close()
-    if not arguments.check_only:
+    if not arguments.check_only and not arguments.case and not arguments.only:
         run["cases"].append(start_case(stage, effort))
         if threads == arguments.threads[0]:
             run["cases"].append(memory_case(stage, size))
@@ -200,7 +216,7 @@ def write_tokens(arguments, folder):
     text = arguments.models / "shakespeare.txt"
     for path in (model, text):
         if not path.exists():
-            sys.exit(f"bench/model/compare.py: {path} is not there; `make model` fetches it")
+            sys.exit(f"{NAME}: {path} is not there; `make model` fetches it")
     with llama_cpp.Model(model, vocab_only=True) as vocabulary:
         tokens = vocabulary.tokenize(text.read_bytes()[:40000])
     path = folder / "tokens.txt"
@@ -216,11 +232,17 @@ def main():
         try:
             model, tokens = write_tokens(arguments, folder)
         except llama_cpp.LlamaError as error:
-            sys.exit(f"bench/model/compare.py: {error}")
+            sys.exit(f"{NAME}: {error}")
         result["model"] = model.name
-        run = functools.partial(run_threads, arguments=arguments, model=model, tokens=tokens, folder=folder)
+        earlier = comparison.earlier_runs(NAME, result, arguments, ["model"])
+        result["runs"] = [run for threads, run in earlier.items() if threads not in arguments.threads]
+
+        def run(threads):
+            measured = run_threads(threads, arguments, model, tokens, folder)
+            return comparison.joined(NAME, measured, earlier[threads]) if threads in earlier else measured
+
         failures = (process.Failed, llama_cpp.LlamaError)
-        return comparison.run_all("bench/model/compare.py", result, arguments, run, failures)
+        return comparison.run_all(NAME, result, arguments, run, failures)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ CacheType cache_type(const std::string& word) {
   throw Error(ErrorCode::bad_argument, fmt::format("model_steps: --cache is '{}'; expected f32 or f16", word));
 }
 
+Products products(const std::string& word) {
+  if (word == "float") return Products::float32;
+  if (word == "int16") return Products::int16;
+  throw Error(ErrorCode::bad_argument, fmt::format("model_steps: --products is '{}'; expected float or int16", word));
+}
+
 Options parse(const Words& words) {
   Options options;
   const std::map<std::string, std::function<void(const std::string&)>> known = {
@@ -66,6 +72,7 @@ Options parse(const Words& words) {
       {"--capacity", [&](const std::string& v) { options.session.capacity = integer(v); }},
       {"--threads", [&](const std::string& v) { options.session.threads = static_cast<int>(integer(v)); }},
       {"--cache", [&](const std::string& v) { options.session.cache = cache_type(v); }},
+      {"--products", [&](const std::string& v) { options.session.products = products(v); }},
       {"--normalizer", [&](const std::string& v) { options.normalizer = v; }},
   };
   for (std::size_t i = 0; i < words.size(); i += 2) {

@@ -23,6 +23,7 @@ struct ModelRequest {
   std::string rope_scaling;
   std::optional<double> rope_base;
   std::string cache = "float32";
+  std::string products = "float";
   std::int64_t block = 512;
   std::optional<int> threads;
   std::shared_ptr<const model::Model> opened;  // of a Model, instead of opening `model`; its positions are its own
@@ -35,6 +36,10 @@ struct ModelRequest {
           self.context);
     each_rope(self, visit);
     each_cache(self, visit);
+    visit({"products", "TYPE", "Machine",
+           "Activations that meet quantized weights in blocks of tokens: float, or int16, which is faster and errs by 1e-5",
+           one_of({"float", "int16"})},
+          self.products);
     visit({"block", "N", "Machine", "Tokens of a prompt that go through a layer together", range(1, 1 << 20)}, self.block);
     each_thread(self, visit);
   }
@@ -168,6 +173,7 @@ struct ModelSettings {
   std::string file, sha256, architecture;
   std::int64_t layers = 0, heads = 0, kv_heads = 0, head_width = 0, width = 0, vocabulary = 0, trained_context = 0;
   std::string cache;
+  std::optional<std::string> products;      // if not float: "int16"
   std::optional<std::string> trained_with;  // if not softmax: "sink", with a value of its own in every head
   std::optional<std::string> normalizer;   // of every head, or
   std::optional<std::string> normalizers;  // a table by layer and head, as JSON
@@ -191,6 +197,7 @@ struct ModelSettings {
   template <class Self, class Visit>
   static void each_member(Self& self, const Visit& visit) {
     each_fact(self, visit);
+    visit.optional("products", self.products);
     visit.optional("trained_with", self.trained_with);
     visit.fields(self);
   }

@@ -101,12 +101,15 @@ std::unique_ptr<model::Session> HeldModel::open_session(const SessionWish& wish,
   if (wish.cache != "float32" && wish.cache != "float16")
     throw Error(ErrorCode::bad_argument,
                 fmt::format("cache is '{}'; it must be float32 or float16", wish.cache));
+  if (wish.products != "float" && wish.products != "int16")
+    throw Error(ErrorCode::bad_argument, fmt::format("products is '{}'; it must be float or int16", wish.products));
   if (wish.block < 0 || wish.threads < 0)
     throw Error(ErrorCode::bad_argument, "block and threads must be positive, or 0 for the default");
   model::check_memory(model().configuration(), tokens, wish.cache);
   model::SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = wish.cache == "float16" ? model::CacheType::float16 : model::CacheType::float32;
+  settings.products = wish.products == "int16" ? model::Products::int16 : model::Products::float32;
   settings.threads = wish.threads;
   if (wish.block > 0) settings.block = wish.block;
   settings.normalizers = table_of(wish, model());
@@ -221,6 +224,7 @@ void bind_wishes(nb::module_& m) {
       .def_rw("normalizer", &SessionWish::normalizer)
       .def_rw("normalizers", &SessionWish::normalizers)
       .def_rw("cache", &SessionWish::cache)
+      .def_rw("products", &SessionWish::products)
       .def_rw("block", &SessionWish::block)
       .def_rw("threads", &SessionWish::threads);
   nb::class_<PromptWish>(m, "PromptWish")

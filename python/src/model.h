@@ -20,6 +20,7 @@ struct SessionWish {
   std::string normalizer;   // of every head; empty: softmax
   std::string normalizers;  // a table, schema sharpmax.normalizers/1 as JSON; empty: none
   std::string cache = "float32";
+  std::string products = "float";
   std::int64_t block = 0;  // tokens that go through a layer together; 0: as many as the session likes
   int threads = 0;
 };

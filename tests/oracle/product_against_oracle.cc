@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 
+#include "model/product/kernels.h"
 #include "model/product/product.h"
 #include "model/tensor/stored_tensor.h"
 #include "sharpmax/error.h"
@@ -275,6 +276,110 @@ TEST_P(Product, KeepsPoisonWhereItIs) {
       }
     }
   });
+}
+
+// Products of whole numbers: activations are rounded to 16 bits, 32 of which share a scale.
+
+constexpr std::int64_t kTogether = 32;
+
+// What rounding may add to the bound of a float sum: half a step of every activation, amax / 65534. There are fewer float
+// roundings than in a sum of all products: about three for every 16 or 32 inputs, of offset and whole number apart.
+Expected expected_of_whole(const Problem& problem, std::int64_t tokens) {
+  Expected result = expected(problem, tokens);
+  const std::vector<float> weights = problem.plain_weights();
+  const std::int64_t outputs = problem.weight.outputs, inputs = problem.weight.inputs;
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    for (std::int64_t first = 0; first < inputs; first += kTogether) {
+      double largest = 0;
+      for (std::int64_t i = first; i < first + kTogether; ++i)
+        largest = std::max(largest, std::abs(static_cast<double>(problem.in[Problem::at(t * problem.in_stride + i)])));
+      for (std::int64_t o = 0; o < outputs; ++o) {
+        double magnitude = 0;
+        for (std::int64_t i = first; i < first + kTogether; ++i)
+          magnitude += std::abs(static_cast<double>(weights[problem.place(o, i)]));
+        result.bound[Problem::at(t * outputs + o)] += magnitude * largest / 65534 * (1 + 0x1p-8);  // 2^-8: of rounding the scale
+      }
+    }
+  }
+  return result;
+}
+
+class WholeProduct : public testing::TestWithParam<TensorType> {
+ protected:
+  void SetUp() override {
+    if (model::layout_of(GetParam()).group == 0) GTEST_SKIP() << "weights of this type are no whole numbers";
+  }
+  void TearDown() override { model::use_vnni(true); }
+};
+INSTANTIATE_TEST_SUITE_P(EveryType, WholeProduct, testing::ValuesIn(every_tensor_type()),
+                         [](const auto& instance) { return std::string(name_of(instance.param)); });
+
+void expect_whole_products_on_every_target(const Problem& problem) {
+  SCOPED_TRACE(testing::Message() << problem.weight.outputs << " x " << problem.weight.inputs);
+  const Expected exact = expected_of_whole(problem, kMostTokens);
+  ProductWorkspace workspace(1, model::Products::int16);
+  for_each_target([&](const std::string& target) {
+    for (const std::int64_t tokens : {9, 33, 64, 100}) {
+      SCOPED_TRACE(testing::Message() << tokens << " tokens on " << target);
+      model::use_vnni(true);
+      expect_products(problem, exact, tokens, workspace);
+      const std::vector<float> out = problem.run(tokens, workspace);
+      model::use_vnni(false);
+      EXPECT_EQ(problem.run(tokens, workspace), out) << "one instruction and two";
+    }
+  });
+}
+
+TEST_P(WholeProduct, IsWithinHalfAStepOfEveryActivation) {
+  for (const std::int64_t inputs : awkward_inputs(GetParam()))
+    for (const std::int64_t outputs : {1, 11, 53}) expect_whole_products_on_every_target(Problem(GetParam(), outputs, inputs));
+}
+
+TEST_P(WholeProduct, OfLongRowsIsWithinTheBound) { expect_whole_products_on_every_target(Problem(GetParam(), 7, 2816)); }
+
+// Massive activations, and 32 that are all 0.
+TEST_P(WholeProduct, OfUnevenActivationsIsWithinTheBound) {
+  Problem problem(GetParam(), 13, 768);
+  for (std::int64_t t = 0; t < kMostTokens; ++t) {
+    problem.in[Problem::at(t * problem.in_stride + 7 * t % 768)] *= 1e4f;
+    for (std::int64_t i = 0; i < kTogether; ++i) problem.in[Problem::at(t * problem.in_stride + 64 + i)] = t % 2 == 0 ? 0.0f : -0.0f;
+  }
+  expect_whole_products_on_every_target(problem);
+}
+
+TEST_P(WholeProduct, OfNumbersWithoutAScaleIsThatOfFloats) {
+  for (const float value : {std::numeric_limits<float>::infinity(), kFloatNaN}) {
+    Problem problem(GetParam(), 13, 256, 20);
+    problem.in[Problem::at(4 * problem.in_stride + 77)] = value;
+    ProductWorkspace floats(1), whole(1, model::Products::int16);
+    const std::vector<float> a = problem.run(20, floats), b = problem.run(20, whole);
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0) << value;
+  }
+  Problem tiny(GetParam(), 13, 256, 20);
+  for (std::int64_t i = 0; i < kTogether; ++i) tiny.in[Problem::at(3 * tiny.in_stride + i)] = 1e-36f;
+  ProductWorkspace floats(1), whole(1, model::Products::int16);
+  EXPECT_EQ(tiny.run(20, floats), tiny.run(20, whole));
+}
+
+TEST_P(WholeProduct, GivesTheSameBitsForAnyNumberOfThreads) {
+  const Problem first(GetParam(), 960, 768), second(TensorType::f32, 97, 768);  // one of floats beside it
+  std::vector<float> results[4];
+  const int threads[4] = {1, 2, 3, 8};
+  for (int k = 0; k < 4; ++k) {
+    ProductWorkspace workspace(threads[k], model::Products::int16);
+    results[k].assign(Problem::at(40 * (960 + 97)), kFloatNaN);
+    const ProductTerm terms[] = {{first.weight, first.bias.data(), results[k].data(), 960},
+                                 {second.weight, second.bias.data(), results[k].data() + 40 * 960, 97}};
+    multiply(terms, first.in.data(), first.in_stride, 40, workspace);
+    EXPECT_EQ(results[k], results[0]) << threads[k] << " threads";
+  }
+}
+
+TEST_P(WholeProduct, OfFewTokensIsThatOfFloats) {
+  const Problem problem(GetParam(), 53, 768);
+  ProductWorkspace floats(1), whole(1, model::Products::int16);
+  for (const std::int64_t tokens : {1, 8}) EXPECT_EQ(problem.run(tokens, floats), problem.run(tokens, whole));
+  EXPECT_NE(problem.run(9, floats), problem.run(9, whole));
 }
 
 TEST(ProductByInput, IsWithinTheBoundOfAFloatSum) {

@@ -1,5 +1,6 @@
 """SmolLM2 as its file has it: equal to torch in float32 over the same weights, close to llama.cpp, which rounds
 activations to 8 bits; bitwise the same for any number of threads; and no larger in memory than promised."""
+import json
 import os
 import pathlib
 import subprocess
@@ -69,6 +70,37 @@ def test_logits_are_those_of_torch_over_the_same_weights(tokens, tmp_path):
 def losses(logits, tokens):
     scores = torch.tensor(logits[:-1])
     return torch.nn.functional.cross_entropy(scores, torch.tensor(tokens[1:]), reduction="mean").item()
+
+
+# What products of 16-bit integers may change: docs/reference/models.md promises it.
+@pytest.mark.parametrize("text", ["real", "random"])
+def test_products_of_16_bit_integers_change_logits_by_little(text, tokens, tmp_path):
+    if text == "random":
+        tokens = numpy.random.default_rng(7).integers(0, 49152, 512).tolist()
+    tokens = tokens[:512]
+    exact = ours(MODEL, tokens, tmp_path, threads=2).astype(numpy.float64)
+    got = ours(MODEL, tokens, tmp_path, threads=2, products="int16").astype(numpy.float64)
+    off, scale = got - exact, exact.max() - exact.min()
+    assert 0 < numpy.abs(off).max() <= 3e-4 * scale
+    assert numpy.sqrt((off**2).mean()) <= 5e-5 * scale
+    assert abs(losses(got, tokens) - losses(exact, tokens)) <= 1e-4
+
+
+def test_results_name_the_products_and_are_not_resumed_under_others(tmp_path):
+    def perplexity(file, *words):
+        done = subprocess.run([BINARY, "perplexity", MODEL, "--text", TEXT, "--tokens", "96", "--length", "48", "--json", file,
+                               "--resume", *words], capture_output=True, text=True)  # fmt: skip
+        return done, json.loads(file.read_text())
+
+    done, floats = perplexity(tmp_path / "float.json")
+    assert done.returncode == 0 and "products" not in floats["settings"]["model"]
+    done, whole = perplexity(tmp_path / "int16.json", "--products", "int16")
+    assert done.returncode == 0 and whole["settings"]["model"]["products"] == "int16"
+    assert 0 < abs(whole["all"]["loss"] - floats["all"]["loss"]) <= 1e-4
+    done, _ = perplexity(tmp_path / "int16.json")
+    assert done.returncode == 2 and "products" in done.stderr
+    done = subprocess.run([BINARY, "run", MODEL, "--prompt", "a", "--products", "int8"], capture_output=True, text=True)
+    assert done.returncode == 2 and "expected float or int16" in done.stderr
 
 
 @pytest.mark.parametrize("count", [512, pytest.param(2048, marks=pytest.mark.long)])

@@ -24,6 +24,7 @@ Json run(const Json& wish) {
   settings.capacity = static_cast<std::int64_t>(tokens.size());
   settings.block = wish.value("block", std::int64_t{512});
   settings.threads = wish.value("threads", 1);
+  if (wish.value("products", "float") == "int16") settings.products = Products::int16;
   if (wish.value("cache", "float32") == "float16") settings.cache = CacheType::float16;
   if (wish.contains("normalizer"))
     settings.normalizers.emplace(c.layers, c.heads, AnyNormalizer::parse(wish["normalizer"].get<std::string>()));

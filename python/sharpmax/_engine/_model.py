@@ -20,7 +20,7 @@ Table = typing.Union[None, str, "os.PathLike[str]", typing.Mapping[str, typing.A
 
 
 def _wish_of(
-    normalizer: typing.Optional[NormalizerLike], normalizers: Table, cache: str, block: int, threads: int
+    normalizer: typing.Optional[NormalizerLike], normalizers: Table, cache: str, products: str, block: int, threads: int
 ) -> _core.SessionWish:
     wish = _core.SessionWish()
     if normalizer is not None:
@@ -31,7 +31,9 @@ def _wish_of(
         with open(path_text("normalizers", normalizers), encoding="utf-8") as file:
             wish.normalizers = file.read()
     utf8("cache", cache)
-    wish.cache, wish.block, wish.threads = cache, number("block", block), number("threads", threads, 0, 4096)
+    utf8("products", products)
+    wish.cache, wish.products = cache, products
+    wish.block, wish.threads = number("block", block), number("threads", threads, 0, 4096)
     return wish
 
 
@@ -44,6 +46,7 @@ class Model:
     normalizer   of every head: text such as "ssmax:s=0.4" or a Normalizer; None: softmax
     normalizers  a table by layer and head, schema sharpmax.normalizers/1: a dict, or the path of a file
     cache        keys and values in "float32" or "float16"
+    products     activations that meet quantized weights in blocks of tokens: "float", or "int16", which is faster
     block        tokens that go through a layer together; 0: 512
     threads      0: what OpenMP would use; the answers do not depend on it
     """
@@ -130,6 +133,7 @@ class Model:
         normalizer: typing.Optional[NormalizerLike] = None,
         normalizers: Table = None,
         cache: str = "float32",
+        products: str = "float",
         block: int = 0,
         threads: int = 0,
     ) -> np.ndarray:
@@ -138,7 +142,7 @@ class Model:
         last  after the last token alone: [vocabulary]
         """
         ids = self._tokens(tokens)
-        wish = _wish_of(normalizer, normalizers, cache, block, threads)
+        wish = _wish_of(normalizer, normalizers, cache, products, block, threads)
         out = np.empty((1 if last else len(ids), self.vocabulary), np.float32)
         self._core.logits(ids, wish, out)
         return out[0] if last else out
@@ -151,6 +155,7 @@ class Model:
         normalizer: typing.Optional[NormalizerLike] = None,
         normalizers: Table = None,
         cache: str = "float32",
+        products: str = "float",
         block: int = 0,
         threads: int = 0,
     ) -> typing.Union[float, np.ndarray]:
@@ -161,7 +166,7 @@ class Model:
         ids = self._tokens(tokens)
         if len(ids) < 2:
             raise ValueError(f"there are {len(ids)} tokens; a loss needs at least 2")
-        wish = _wish_of(normalizer, normalizers, cache, block, threads)
+        wish = _wish_of(normalizer, normalizers, cache, products, block, threads)
         out = np.empty(len(ids) - 1, np.float32)
         self._core.losses(ids, wish, out)
         return out if per_token else float(out.mean(dtype=np.float64))
@@ -174,6 +179,7 @@ class Model:
         normalizer: typing.Optional[NormalizerLike] = None,
         normalizers: Table = None,
         cache: str = "float32",
+        products: str = "float",
         block: int = 0,
         threads: int = 0,
     ) -> Stats:
@@ -183,7 +189,7 @@ class Model:
                       tokens go through a layer together.
         """
         ids = self._tokens(tokens)
-        wish = _wish_of(normalizer, normalizers, cache, block, threads)
+        wish = _wish_of(normalizer, normalizers, cache, products, block, threads)
         rows = (self.layers, self.heads, len(ids))
         wanted, gaps = plan_stats(return_stats, NumPyArrays, rows, len(ids))
         self._core.statistics(ids, wish, wanted, list(gaps))
@@ -205,6 +211,7 @@ class Model:
         normalizer: typing.Optional[NormalizerLike] = None,
         normalizers: Table = None,
         cache: str = "float32",
+        products: str = "float",
         block: int = 0,
         threads: int = 0,
     ) -> typing.Iterator[str]:
@@ -221,7 +228,7 @@ class Model:
         sampling = _core.Sampling()
         sampling.temperature, sampling.top_p = real("temperature", temperature), real("top_p", top_p)
         sampling.top_k, sampling.seed = number("top_k", top_k), number("seed", seed, 0, 2**64 - 1)
-        wish = _wish_of(normalizer, normalizers, cache, block, threads)
+        wish = _wish_of(normalizer, normalizers, cache, products, block, threads)
         most = number("max_tokens", max_tokens, 1)
         generation = _core.Generation(self._core, ids, wish, sampling, most)
         return self._pieces(generation)
@@ -250,6 +257,7 @@ class Model:
         normalizer: typing.Optional[NormalizerLike] = None,
         normalizers: Table = None,
         cache: str = "float32",
+        products: str = "float",
         block: int = 0,
         threads: int = 0,
     ) -> str:

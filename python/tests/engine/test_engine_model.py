@@ -162,6 +162,7 @@ def test_a_text_ends_where_the_context_does(tiny):
         (ValueError, "chat, special and system are for a prompt that is a str; these are tokens",
          lambda m: m.generate([1], chat=True)),
         (ValueError, "cache is 'int8'; it must be float32 or float16", lambda m: m.loss(PROMPT, cache="int8")),
+        (ValueError, "products is 'int8'; it must be float or int16", lambda m: m.loss(PROMPT, products="int8")),
         (ValueError, "normalizer and normalizers were both given; give one of them",
          lambda m: m.loss(PROMPT, normalizer="hard", normalizers={})),
         (ValueError, ".*normalizers.*schema.*", lambda m: m.loss(PROMPT, normalizers={"a": 1})),

@@ -29,6 +29,8 @@ CacheType cache_type(const std::string& name) {
   return name == "float16" ? CacheType::float16 : CacheType::float32;
 }
 
+Products products_of(const std::string& name) { return name == "int16" ? Products::int16 : Products::float32; }
+
 // A model that does not run here is a file that is not what was expected, as one that is broken.
 Model opened(const std::string& path) {
   try {
@@ -114,6 +116,7 @@ SessionSettings session_settings(const Model& model, const ModelRequest& request
   SessionSettings settings;
   settings.capacity = tokens;
   settings.cache = cache_type(request.cache);
+  settings.products = products_of(request.products);
   settings.threads = request.threads.value_or(0);
   settings.block = request.block;
   settings.normalizers = table_of(model, request);
@@ -222,6 +225,7 @@ ModelSettings settings_of(const Model& model, const ModelRequest& request, Liste
                          .vocabulary = c.vocabulary,
                          .trained_context = c.context,
                          .cache = request.cache};
+  if (products_of(request.products) != Products::float32) settings.products = request.products;
   if (!model.trained_with_softmax()) settings.trained_with = "sink";
   if (request.normalizers.empty() && request.normalizer.empty() && !model.trained_with_softmax())
     settings.normalizers = own_table_json(model.own_normalizers()).dump();

@@ -22,6 +22,16 @@ struct RowDots {
 
 void dot_rows(const RowDots& dots);  // any type and order
 
+// Rows of weights as whole numbers of 16 bits, with a scale (and an offset, if the type has any) for every group.
+struct WholeRows {
+  std::int16_t* numbers = nullptr;  // rows kWholeStride apart
+  float* scales = nullptr;          // rows kWholeGroups apart
+  float* offsets = nullptr;
+};
+inline constexpr std::int64_t kWholeDepth = 512;                // most inputs of a panel of them
+inline constexpr std::int64_t kWholeStride = kWholeDepth + 32;  // an odd number of cache lines
+inline constexpr std::int64_t kWholeGroups = kWholeDepth / 16;
+
 // Weights [begin, end) x [first, first + count) as floats, to[row - begin][input - first], rows kPanelStride
 // apart. `first` begins a block; a row may be written up to the next multiple of 32.
 struct PanelPart {
@@ -29,6 +39,7 @@ struct PanelPart {
   std::int64_t begin = 0, end = 0;
   std::int64_t first = 0, count = 0;
   float* to = nullptr;
+  const WholeRows* whole = nullptr;  // instead of `to`; of types with groups only
 };
 inline constexpr std::int64_t kPanelDepth = 768;  // most inputs of a panel
 // Rows of a tile are read side by side: an odd number of cache lines keeps them out of each other's way.
@@ -83,5 +94,38 @@ void pack_tokens(const PackedTokens& tokens, std::int64_t panel, std::int64_t fi
 std::size_t panel_floats(std::int64_t rows, std::int64_t tokens);
 void multiply_rows(const ProductTerm& term, std::int64_t begin, std::int64_t end, const PackedTokens& tokens,
                    float* panel);
+
+// Many tokens times weights that are whole numbers: activations are 16-bit integers, 32 of which share a scale, and
+// products are summed as integers. A panel is the same as above, with pairs of neighboring inputs side by side.
+inline constexpr std::int64_t kScaledTogether = 32;
+struct WholeTokens {
+  const float* in = nullptr;  // [tokens, inputs]
+  std::int64_t in_stride = 0;
+  std::int64_t tokens = 0, inputs = 0;
+  std::int32_t* packed = nullptr;  // [token panel][pair of inputs][token]
+  // [token panel][32 inputs][scale, sum of the first 16 inputs, sum of the others][token]
+  float* scales = nullptr;
+};
+struct WholePanelTask {
+  WholeRows panel;
+  std::size_t rows = 0, depth = 0, group = 0;
+  bool offset = false;
+  std::int64_t first_input = 0;
+  bool last = false;
+  const WholeTokens* tokens = nullptr;
+  const float* bias = nullptr;
+  float* tiles = nullptr;
+  float* out = nullptr;
+  std::int64_t out_stride = 0;
+};
+std::size_t whole_packed_floats(std::int64_t tokens, std::int64_t inputs);
+// Whether the tokens can be packed: numbers that are not finite, or all below 1e-34, cannot.
+bool pack_whole_tokens(const WholeTokens& tokens, std::int64_t panel, std::int64_t first_input, std::int64_t end_input);
+void place_whole_tokens(WholeTokens& tokens, float* memory);  // of whole_packed_floats()
+std::size_t whole_panel_floats(std::int64_t rows, std::int64_t tokens);
+void multiply_whole_rows(const ProductTerm& term, std::int64_t begin, std::int64_t end, const WholeTokens& tokens,
+                         float* panel);
+// Without the instructions for such products (AVX-512 VNNI), as a machine that lacks them does it. For tests.
+void use_vnni(bool use) noexcept;
 
 }  // namespace sharpmax::model

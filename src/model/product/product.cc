@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "attention/rows/call.h"
 #include "base/threads.h"
@@ -134,6 +135,45 @@ void multiply_by_tiles(std::span<const ProductTerm> terms, const float* in, std:
   });
 }
 
+bool is_whole(const ProductTerm& term) {
+  return layout_of(term.weight.type).group > 0 && term.weight.inputs % kScaledTogether == 0;
+}
+
+// False, and nothing done, if some activations are not finite: they have no scale.
+bool multiply_by_whole_tiles(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride, std::int64_t tokens,
+                             ProductWorkspace& workspace) {
+  constexpr std::int64_t kInputs = 128;          // of one task of packing
+  constexpr std::int64_t kWorthThreads = 65536;  // floats: some 10 microseconds of packing
+  const std::int64_t inputs = terms[0].weight.inputs;
+  WholeTokens packed{.in = in, .in_stride = in_stride, .tokens = tokens, .inputs = inputs};
+  place_whole_tokens(packed, workspace.shared(whole_packed_floats(tokens, inputs)));
+  const std::int64_t parts = (inputs + kInputs - 1) / kInputs;
+  const int packers = tokens * inputs < kWorthThreads ? 1 : workspace.threads();
+  std::atomic<bool> all_finite{true};
+  parallel_for(packers, token_panels(tokens) * parts, [&](std::int64_t task, int) {
+    const std::int64_t first = task % parts * kInputs;
+    if (!pack_whole_tokens(packed, task / parts, first, std::min(first + kInputs, inputs))) all_finite = false;
+  });
+  if (!all_finite) return false;
+  const Cut cut = cut_for_tiles(terms);
+  parallel_for(workspace.threads(), cut.tasks(), [&](std::int64_t task, int thread) {
+    const Cut::Rows rows = cut.task(task);
+    float* panel = workspace.panel(thread, whole_panel_floats(cut.rows, tokens));
+    multiply_whole_rows(*rows.term, rows.begin, rows.end, packed, panel);
+  });
+  return true;
+}
+
+void multiply_many(std::span<const ProductTerm> terms, const float* in, std::int64_t in_stride, std::int64_t tokens,
+                   ProductWorkspace& workspace) {
+  std::vector<ProductTerm> whole, others;
+  if (workspace.products() == Products::int16)
+    for (const ProductTerm& term : terms) (is_whole(term) ? whole : others).push_back(term);
+  if (whole.empty() || !multiply_by_whole_tiles(whole, in, in_stride, tokens, workspace))
+    return multiply_by_tiles(terms, in, in_stride, tokens, workspace);
+  if (!others.empty()) multiply_by_tiles(others, in, in_stride, tokens, workspace);
+}
+
 }  // namespace
 
 // One of them knows the type: check() has seen to it that weights by input are floats.
@@ -157,7 +197,7 @@ void multiply(std::span<const ProductTerm> terms, const float* in, std::int64_t 
   check(terms);
   choose_target();
   if (tokens <= kMostShared) return multiply_by_dots(terms, in, in_stride, tokens, workspace);
-  multiply_by_tiles(terms, in, in_stride, tokens, workspace);
+  multiply_many(terms, in, in_stride, tokens, workspace);
 }
 
 void unpack_row(const WeightMatrix& weight, std::int64_t row, float* out) {

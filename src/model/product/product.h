@@ -36,11 +36,17 @@ struct ProductTerm {
   std::int64_t out_stride = 0;  // floats from one token to the next
 };
 
+// How activations meet quantized weights where there are many tokens. int16: as 16-bit integers, 32 of which share a scale;
+// they err by at most amax / 65534 of their 32.
+enum class Products { float32, int16 };
+
 // Scratch that is kept from call to call.
 class ProductWorkspace {
  public:
-  explicit ProductWorkspace(int threads) : threads_(threads), panels_(static_cast<std::size_t>(threads)) {}
+  explicit ProductWorkspace(int threads, Products products = Products::float32)
+      : threads_(threads), products_(products), panels_(static_cast<std::size_t>(threads)) {}
   int threads() const noexcept { return threads_; }
+  Products products() const noexcept { return products_; }
   // At least `floats` for one thread; aligned to 64 bytes.
   float* panel(int thread, std::size_t floats);
   // The same for all threads together.
@@ -48,6 +54,7 @@ class ProductWorkspace {
 
  private:
   int threads_;
+  Products products_;
   std::vector<float> shared_;
   std::vector<std::vector<float>> panels_;
 };

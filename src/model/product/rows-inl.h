@@ -206,9 +206,29 @@ HWY_INLINE void DotRows(const RowDots& dots) {
   return DotRowsOf<Format, kMostShared>(dots);
 }
 
-// Rows as floats, for many tokens.
+// Rows as whole numbers.
+template <class Format>
+HWY_INLINE void UnpackWholeRows(const PanelPart& part) {
+  const WeightMatrix& weight = *part.weight;
+  const std::int64_t row_bytes = bytes_of(weight.type, weight.inputs);
+  const std::int64_t skipped = bytes_of(weight.type, part.first);
+  for (std::int64_t row = part.begin; row < part.end; ++row) {
+    const std::int64_t place = row - part.begin;
+    UnpackWholeLine<Format>(reinterpret_cast<const Byte*>(weight.data) + row * row_bytes + skipped,
+                            static_cast<std::size_t>(part.count), part.whole->numbers + place * kWholeStride,
+                            part.whole->scales + place * kWholeGroups, part.whole->offsets + place * kWholeGroups,
+                            [&](std::size_t at) {
+                              return scale_at(weight.scales, row, part.first + static_cast<std::int64_t>(at));
+                            });
+  }
+}
+
+// Rows as floats, for many tokens; or as whole numbers.
 template <class Format>
 HWY_INLINE void UnpackRows(const PanelPart& part) {
+  if constexpr (kWhole<Format>) {
+    if (part.whole != nullptr) return UnpackWholeRows<Format>(part);
+  }
   const WeightMatrix& weight = *part.weight;
   const std::int64_t row_bytes = bytes_of(weight.type, weight.inputs);
   const std::int64_t skipped = bytes_of(weight.type, part.first);

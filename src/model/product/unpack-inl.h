@@ -13,7 +13,10 @@
 #define SHARPMAX_UNPACK_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
 #include "attention/tiles/tile-inl.h"
 #include "base/float16.h"
@@ -351,6 +354,67 @@ HWY_INLINE void UnpackLine(const Byte* from, std::size_t count, float* HWY_RESTR
       SHARPMAX_UNROLL
       for (std::size_t v = 0; v < Format::kVectors; ++v) {
         hn::StoreU(w[v], d, to + Format::Base(c) + Format::Offset(v));
+      }
+    }
+  }
+}
+
+// The same as whole numbers, with a scale (and an offset) for every group of them. What a block needs is `Opened`: one
+// line, or an array of lines by group.
+template <class Opened>
+inline constexpr bool kManyLines = std::is_array_v<decltype(Opened::scale)>;
+template <class Opened>
+inline constexpr bool kHasOffset = requires(Opened opened) { opened.offset; };
+template <class Format>
+inline constexpr bool kWhole = !std::is_same_v<Format, F8E4M3> && requires(typename Format::Opened opened) { opened.scale; };
+
+template <class Format>
+constexpr std::size_t GroupsOfBlock() {
+  if constexpr (kManyLines<typename Format::Opened>) return std::extent_v<decltype(Format::Opened::scale)>;
+  return 1;
+}
+
+// With it, Unpack() gives the whole numbers.
+template <class Opened>
+HWY_INLINE Opened ScaledByOne() {
+  Opened opened;
+  if constexpr (kManyLines<Opened>) {
+    std::fill(std::begin(opened.scale), std::end(opened.scale), 1.0f);
+    if constexpr (kHasOffset<Opened>) std::fill(std::begin(opened.offset), std::end(opened.offset), 0.0f);
+  } else {
+    opened.scale = hn::Set(FloatTag(), 1.0f);
+    if constexpr (kHasOffset<Opened>) opened.offset = hn::Zero(FloatTag());
+  }
+  return opened;
+}
+
+template <class Lines>
+HWY_INLINE float LineAt(const Lines& lines, std::size_t group) {
+  if constexpr (std::is_array_v<Lines>) {
+    return lines[group];
+  } else {
+    return hn::GetLane(lines);
+  }
+}
+
+// `count` weights from the block at `from` on, as 16-bit integers; whole blocks of them.
+template <class Format, class Scale>
+HWY_INLINE void UnpackWholeLine(const Byte* from, std::size_t count, std::int16_t* HWY_RESTRICT to, float* HWY_RESTRICT scales,
+                                float* HWY_RESTRICT offsets, const Scale& scale) {
+  const hn::Rebind<std::int16_t, IntTag> d16;
+  const auto plain = ScaledByOne<typename Format::Opened>();
+  for (std::size_t at = 0; at < count; at += Format::kBlock, from += Format::kBytes, to += Format::kBlock) {
+    const typename Format::Opened opened = OpenBlock<Format>(from, at, scale);
+    for (std::size_t g = 0; g < GroupsOfBlock<Format>(); ++g) {
+      *scales++ = LineAt(opened.scale, g);
+      if constexpr (kHasOffset<typename Format::Opened>) *offsets++ = LineAt(opened.offset, g);
+    }
+    for (std::size_t c = 0; c < Format::kChunks; ++c) {
+      FloatVec w[Format::kVectors];
+      Format::Unpack(from, plain, c, w);
+      SHARPMAX_UNROLL
+      for (std::size_t v = 0; v < Format::kVectors; ++v) {
+        hn::StoreU(hn::DemoteTo(d16, hn::ConvertTo(IntTag(), w[v])), d16, to + Format::Base(c) + Format::Offset(v));
       }
     }
   }

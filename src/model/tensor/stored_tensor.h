@@ -46,6 +46,10 @@ struct TypeLayout {
   std::int64_t block;
   std::int64_t bytes;
   std::optional<std::uint32_t> gguf = std::nullopt;  // its number in GGUF files
+  // Of types whose weights are whole numbers times a scale: how many weights share it (0: of other types), and whether
+  // an offset is added to them.
+  std::int64_t group = 0;
+  bool offset = false;
 };
 
 const TypeLayout& layout_of(TensorType type) noexcept;

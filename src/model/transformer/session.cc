@@ -168,7 +168,7 @@ Session::Session(const Model& model, const SessionSettings& settings)
       on_layer_(settings.on_layer),
       rope_(rope_of(c_, settings)),
       window_rope_(c_.window_rope.value_or(Rope{})),
-      workspace_(threads_),
+      workspace_(threads_, settings.products),
       mixture_(c_, block_, threads_),
       features_(room(block_, c_.width)),
       normed_(room(block_, c_.width)),

@@ -98,6 +98,7 @@ struct SessionSettings {
   std::int64_t capacity = 0;  // tokens; 0: the model's context
   std::int64_t block = 512;   // tokens that go through a layer together
   CacheType cache = CacheType::float32;
+  Products products = Products::float32;
   int threads = 0;                             // 0: what OpenMP would use
   std::optional<NormalizerTable> normalizers;  // default: what the model was trained with
   std::optional<RopeScaling> rope_scaling;     // default: the model's
