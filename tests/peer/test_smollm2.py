@@ -7,12 +7,11 @@ import subprocess
 import sys
 
 import gguf
+import llama_cpp
 import numpy
 import pytest
 import torch
 import transformers
-
-import llama_cpp
 from fetched import MODEL, TEXT, model_or_skip
 from tiny_models import ours
 
