@@ -97,9 +97,9 @@ def test_results_name_the_products_and_are_not_resumed_under_others(tmp_path):
     assert done.returncode == 0 and whole["settings"]["model"]["products"] == "int16"
     assert 0 < abs(whole["all"]["loss"] - floats["all"]["loss"]) <= 1e-4
     done, _ = perplexity(tmp_path / "int16.json")
-    assert done.returncode == 2 and "products" in done.stderr
+    assert done.returncode == 3 and "model.products is given there only" in done.stderr
     done = subprocess.run([BINARY, "run", MODEL, "--prompt", "a", "--products", "int8"], capture_output=True, text=True)
-    assert done.returncode == 2 and "expected float or int16" in done.stderr
+    assert done.returncode == 2 and "must be float or int16" in done.stderr
 
 
 @pytest.mark.parametrize("count", [512, pytest.param(2048, marks=pytest.mark.long)])
