@@ -46,12 +46,12 @@ struct GroupSurvey {
   Floats tail, moment, square;
 };
 
-// `gaps`: [key][row]; -inf for what is no key or shares the largest score.
+// `gaps`: [key][row]; -inf for a missing key or one that shares the largest score.
 HWY_INLINE HWY_MAYBE_UNUSED GroupSurvey survey_group(const float* gaps, std::size_t keys, Floats beta) {
   const FloatTag d;
   const Exponential exponential(1.0);
   const Floats zero = hn::Zero(d);
-  const Floats least = Splat(-104.0f);  // its weight is exactly 0, so what is no key changes no sum by a bit
+  const Floats least = Splat(-104.0f);  // its weight is exactly 0, so a missing key changes no sum by a bit
   GroupSurvey sums{zero, zero, zero};
   for (std::size_t k = 0; k < keys; ++k) {
     const Floats z = hn::Max(hn::Mul(beta, hn::Load(d, gaps + k * kGroupRows)), least);
