@@ -60,7 +60,7 @@ std::vector<ArrayDefect> defects() {
       {"HeaderPastTheEnd", std::string(good).replace(8, 2, "\xff\xff"), 8, "are left"},
       {"HeaderPastTheEndVersion2", "\x93NUMPY\x02\x00\xff\xff\xff\xff{"s, 8, "are left"},
       {"HeaderOverTheLimit", header(std::string(kNpyHeaderLimit + 1, ' '), 2), 8, "refused"},
-      {"HeaderEmpty", header(""), 10, "ends where '{'"},
+      {"HeaderEmpty", header(""), 10, "ends before a '{'"},
       {"NoBrace", text("'descr'"), 10, "expected '{'"},
       {"BraceNeverCloses", text("{'descr': '<f4'"), 25, "'}'"},
       {"QuoteNeverCloses", text("{'descr: <f4}"), 11, "never ends"},

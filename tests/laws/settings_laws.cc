@@ -17,9 +17,10 @@
 namespace sharpmax::test {
 namespace {
 
-// Fields of which results say more than was asked for, and fields that they do not depend on.
+// Fields of which results say more than was asked for, or which they name unless they are the default, and fields that they do
+// not depend on.
 bool is_told_otherwise(const Field& field) {
-  static const std::set<std::string_view> names = {"model", "context", "block", "threads", "resume", "overwrite",
+  static const std::set<std::string_view> names = {"model", "context", "products", "block", "threads", "resume", "overwrite",
                                                    "join", "by_layer", "together", "patience", "checkpoint_seconds"};
   return names.contains(field.name) || field.kind == Field::Kind::output || field.kind == Field::Kind::memory;
 }
@@ -54,6 +55,14 @@ TEST(SettingsOfResults, HaveEveryFieldThatTheOutcomeDependsOnUnderItsName) {
   expect_settings<FitRequest>(fit.at("settings"), Json::object());
   const Json bound = to_json(ModelBoundResult{});
   expect_settings<ModelBoundRequest>(bound, bound.at("model"));
+}
+
+TEST(SettingsOfResults, NameProductsThatAreNotOfFloats) {
+  PerplexityResult result;
+  const auto of_model = [&] { return to_json(result).at("settings").at("model"); };
+  EXPECT_FALSE(of_model().contains("products"));
+  result.settings.model.products = "int16";
+  EXPECT_EQ(of_model().at("products"), "int16");
 }
 
 TEST(SettingsOfResults, OfBoundsAndOfGeneratedTextAreChoices) {
