@@ -65,7 +65,7 @@ bench-table: ## fill the README's table from build/bench.json
 bench-agreement: ## whether a ratio depends on who else takes part: fills its table in docs/design/benchmarks.md
 	@scripts/setup bench
 	@scripts/build release
-	@PYTHONPATH=build/python $(PYTHON) bench/agreement.py --output build/bench-agreement.json
+	@PYTHONPATH=build/python $(PYTHON) bench/same_ratio.py --output build/bench-agreement.json
 	@scripts/update-readme bench-agreement
 
 bench-retrieval: ## compare training and testing of retrieval with torch and JAX; writes build/bench-retrieval.json

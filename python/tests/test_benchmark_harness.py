@@ -100,7 +100,7 @@ def test_every_case_agrees_with_the_reference_and_makes_a_table(tmp_path):
     assert done.returncode == 0, done.stderr
     cases = json.loads(result.read_text())["runs"][0]["cases"]
     tasks = {case["case"].split("/")[0] for case in cases}
-    assert tasks == {"prefill", "decode", "backward", "normalizers", "statistics", "memory"}
+    assert tasks == {"prefill", "decode", "backward", "normalizers", "statistics", "memory", "small"}
     assert all(check["error_over_allowed"] <= 1 for case in cases for check in case.get("checks", []))
     assert all(isinstance(case["order_seed"], int) for case in cases if "seconds" in case)
     prefill = next(case for case in cases if case["case"].startswith("prefill/full/d64/"))
@@ -127,21 +127,21 @@ def test_the_order_of_a_round_depends_on_seed_and_case_alone_and_leaves_no_one_b
 
 
 def test_runs_that_differ_by_more_than_the_bar_are_named():
-    import agreement
+    import same_ratio
 
     def run(*medians):
         spreads = [{"median": median, "q1": median - 0.1, "q3": median + 0.1} for median in medians]
         cases = [
-            {"case": case, "ratios": {agreement.PEER: {"sharpmax": spread}}}
-            for case, spread in zip(agreement.CASES, spreads)
+            {"case": case, "ratios": {same_ratio.PEER: {"sharpmax": spread}}}
+            for case, spread in zip(same_ratio.CASES, spreads)
         ]
         machine = {"processor": "Some Processor", "processors": 2}
         return {"date": "2026-11-18T20:00:00Z", "runs": [{"threads": 1, "machine": machine, "cases": cases}]}
 
-    lines = agreement.table({"every": run(2.02, 1.5), "alone": run(2.0, 1.4)}).splitlines()
-    assert lines[2] == f"| {agreement.CASES[0]} | 1 | 2.02 [1.92, 2.12] | 2.00 [1.90, 2.10] | 1.0 % |"
+    lines = same_ratio.table({"every": run(2.02, 1.5), "alone": run(2.0, 1.4)}).splitlines()
+    assert lines[2] == f"| {same_ratio.CASES[0]} | 1 | 2.02 [1.92, 2.12] | 2.00 [1.90, 2.10] | 1.0 % |"
     assert lines[3].endswith("| 7.1 % |") and lines[5].startswith("1 of 2 do not agree within 3 %.")
-    assert "All agree within 3 %." in agreement.table({"every": run(2.02, 1.5), "alone": run(2.0, 1.5)})
+    assert "All agree within 3 %." in same_ratio.table({"every": run(2.02, 1.5), "alone": run(2.0, 1.5)})
 
 
 def test_every_turn_comes_after_the_others_have_gone_to_sleep(monkeypatch):

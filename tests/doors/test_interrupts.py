@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 
@@ -258,8 +259,17 @@ def test_an_audit_saves_the_lengths_that_it_read(folder, tmp_path):
     assert without_dates(json.loads(cut.read_text())) == without_dates(json.loads(whole.read_text()))
 
 
+def without_end(model, place):
+    """The model in a folder of its own, which does not say which token ends a text: it goes on until it is stopped."""
+    shutil.copytree(model, place)
+    for name in ("config.json", "generation_config.json", "tokenizer_config.json"):
+        settings = json.loads((place / name).read_text())
+        (place / name).write_text(json.dumps({key: value for key, value in settings.items() if not key.startswith("eos_token")}))
+    return place
+
+
 def test_generated_text_is_kept(folder, tmp_path):
-    words = ("run", "my model", "--prompt", "It", "--tokens", 1_000_000, "--context", 1_000_000, "--temperature", 2)
+    words = ("run", without_end(folder / "my model", tmp_path / "endless"), "--prompt", "It", "--tokens", 1_000_000, "--context", 1_000_000, "--temperature", 2)
     process = started(*words, cwd=folder)
     first = process.stdout.read(1)
     process.send_signal(signal.SIGINT)

@@ -98,7 +98,14 @@ def test_what_does_not_go_together(tiny, tmp_path):
     refused(
         ValueError, "analysis excludes excerpts", sharpmax.audit, tiny, tiny / "text.txt", analysis="all", excerpts=3
     )
-    refused(ValueError, "probe excludes text_string", sharpmax.audit, tiny, text_string="x", probe="max")
+    refused(
+        ValueError,
+        "probe excludes text_string: a probe asks questions of its own",
+        sharpmax.audit,
+        tiny,
+        text_string="x",
+        probe="max",
+    )
     refused(ValueError, "draws requires analysis", sharpmax.audit, tiny, tiny / "text.txt", draws=2)
     refused(ValueError, ".*n, normalizer and level do not go with model: .*", sharpmax.bound, tiny, n=4)
     refused(ValueError, "steps does not go with head: nothing is trained", sharpmax.retrieve, head="x", steps=3)

@@ -114,7 +114,12 @@ def furthest(found, wanted):
 
 
 def refused(rule, case):
-    return rule == "linear" and case in ("bias and causal", "soft cap and scale", "bias, soft cap and window", "bias of each head, one key head at a time")
+    return rule == "linear" and case in (
+        "bias and causal",
+        "soft cap and scale",
+        "bias, soft cap and window",
+        "bias of each head, one key head at a time",
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether a ratio depends on who else takes part: sharpmax against one peer, in a run with every peer and in a run with that one alone.
 
-    bench/agreement.py -o build/bench-agreement.json          measures both runs, about three minutes
-    bench/agreement.py --table build/bench-agreement.json     the table of docs/design/benchmarks.md
+    bench/same_ratio.py -o build/bench-agreement.json          measures both runs, about three minutes
+    bench/same_ratio.py --table build/bench-agreement.json     the table of docs/design/benchmarks.md
 """
 
 import argparse
