@@ -18,9 +18,10 @@ bool goes_into_the_run(const std::string& target, const TrainRequest& request) {
          (std::filesystem::path(directory_of(request)) / "").lexically_normal().parent_path();
 }
 
-std::string next_of(const TrainRequest& request) {
-  return closing("", "To see it as a page",
-                 fmt::format("report {} -o train.html", quoted_word((std::filesystem::path(directory_of(request)) / "results.json").string())));
+std::string next_of(const TrainRequest& request, bool has_page) {
+  const std::string results = quoted_word((std::filesystem::path(directory_of(request)) / "results.json").string());
+  if (has_page) return closing("", "To have its tables as CSV and Markdown", fmt::format("report {} --tables tables", results));
+  return closing("", "To see it as a page", fmt::format("report {} -o train.html", results));
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ Outcome TrainVerb::run(const Caller& caller) {
   Outcome outcome{.results = to_json(train_models(request, caller.listener)), .text = {}};
   if (!json.empty()) write_text(json, outcome.written(outcome.results));
   write_report_files(pictures, {&outcome.results, 1}, caller.listener);
-  outcome.text = shown_text(outcome.results, next_of(request));
+  outcome.text = shown_text(outcome.results, next_of(request, !pictures.page.empty()));
   caller.listener.narrate(fmt::format("everything is in {}", directory_of(request)));
   return outcome;
 }
