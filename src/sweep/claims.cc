@@ -32,17 +32,19 @@ Lock lock(int descriptor, int kind) {
   return Lock::got;
 }
 
+constexpr int kAttempts = 100;  // each fails only if another owner ends at that very moment
+
 int open_claim(const fs::path& file) {
-  const auto attempt = [&] { return ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); };
-  int descriptor = attempt();
-  if (descriptor < 0 && errno == ENOENT) {  // nobody needed the folder yet, or its last user removed it
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return descriptor;
+    if (errno != ENOENT) break;
+    // Nobody needed the folder yet, or its last user removed it; another that ends may remove it again before the next attempt.
     std::error_code ignored;
     fs::create_directories(file.parent_path(), ignored);
-    descriptor = attempt();
+    errno = ENOENT;
   }
-  if (descriptor < 0)
-    throw Error(ErrorCode::io, fmt::format("{} could not be written: {}", file.string(), std::strerror(errno)));
-  return descriptor;
+  throw Error(ErrorCode::io, fmt::format("{} could not be written: {}", file.string(), std::strerror(errno)));
 }
 
 // Whether the descriptor is of the file that has this name now: an owner that ended has removed the one before.
@@ -84,7 +86,6 @@ void Claim::release() noexcept {
 
 std::optional<Claim> Claims::take(const std::string& piece) const {
   const fs::path file = folder_ / piece;
-  constexpr int kAttempts = 100;  // each fails only if another owner ends at that very moment
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const int descriptor = open_claim(file);
     const Lock found = lock(descriptor, LOCK_EX);

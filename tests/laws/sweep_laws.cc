@@ -80,6 +80,21 @@ std::vector<std::size_t> order_in(const Folder& folder, const std::vector<double
   return order;
 }
 
+TEST(ClaimsByThreads, AreTakenWhileOthersThatEndRemoveTheirFolder) {
+  const Folder folder("removed-claims");
+  constexpr int kEnds = 400;
+  std::vector<std::thread> owners;
+  for (int owner = 0; owner < 4; ++owner)
+    owners.emplace_back([&, owner] {
+      const Claims claims(folder / "claims");
+      for (int end = 0; end < kEnds; ++end) {
+        EXPECT_NO_THROW(claims.take(std::to_string(owner)));  // nothing if the end of another looks at it just then
+        claims.clear();
+      }
+    });
+  for (std::thread& owner : owners) owner.join();
+}
+
 TEST(Deals, HandOutTheLongestFirstAndAProcessItsOwnShareFirst) {
   const Folder folder("order");
   const std::vector<double> costs = {1, 5, 3, 5, 2};

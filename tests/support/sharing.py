@@ -51,12 +51,16 @@ def storm(command, directory, kills, chance):
     """Workers come and go, and are killed, until so many were killed at work; then those that are left finish."""
     workers = []
 
+    def said(worker):
+        return directory.parent / f"worker-{workers.index(worker)}.txt"
+
     def at_work():
         return [worker for worker in workers if worker.poll() is None]
 
     def come():
-        workers.append(start(*command, "--directory", directory.name, "--join", cwd=directory.parent,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        with open(directory.parent / f"worker-{len(workers)}.txt", "w") as text:
+            workers.append(start(*command, "--directory", directory.name, "--join", cwd=directory.parent,
+                                 stdout=subprocess.DEVNULL, stderr=text))
 
     killed = 0
     while killed < kills and not (directory / "results.json").exists():
@@ -72,8 +76,8 @@ def storm(command, directory, kills, chance):
     come()
     for worker in workers:
         worker.wait()
-    assert workers[-1].returncode == 0
-    assert all(worker.returncode in (0, -signal.SIGKILL) for worker in workers), [w.returncode for w in workers]
+    failed = [said(worker).read_text() for worker in workers if worker.returncode not in (0, -signal.SIGKILL)]
+    assert not failed and workers[-1].returncode == 0, failed
     return killed
 
 
