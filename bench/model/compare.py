@@ -216,7 +216,7 @@ def write_tokens(arguments, folder):
     text = arguments.models / "shakespeare.txt"
     for path in (model, text):
         if not path.exists():
-            sys.exit(f"{NAME}: {path} is not there; `make model` fetches it")
+            sys.exit(f"{NAME}: {path} does not exist; `make model` fetches it")
     with llama_cpp.Model(model, vocab_only=True) as vocabulary:
         tokens = vocabulary.tokenize(text.read_bytes()[:40000])
     path = folder / "tokens.txt"

@@ -23,7 +23,7 @@ ROWS = (1, 16, 256)
 
 
 def measured(ranks, *words, wire="self,vader"):
-    """Of one run, in which every number is a median of many."""
+    """Figures of one run; each is a median of many repetitions."""
     command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl", wire, "-n", ranks,
                ROOT / "build" / "bench" / "scaling_rounds", *words]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True,
